@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabrik_addon.core.fabrik.bends import closed_bends
 from fabrik_addon.core.fabrik.planar_pose import KNEE, bend_angles, planar_pose
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
-from tests.unit.chains import Array, angle_between, lay, link_lengths, nearest_reach, random_pose, seeds
+from tests.unit.chains import (
+    Array,
+    angle_between,
+    even_or_uneven_lengths,
+    lay,
+    lengths_with_a_hole,
+    link_lengths,
+    nearest_reach,
+    random_pose,
+    seeds,
+)
 
 
 def posed(bends: list[float], lengths: list[float], distance: float) -> Array:
@@ -117,3 +128,20 @@ def test_even_bends_of_equal_links_are_a_circle_at_every_distance(count: int) ->
     for distance in (0.05, 0.2, 0.5, 0.8, 0.95, 0.999):
         made = bends_of(posed([0.1 / count] * (count - 1), [1.0 / count] * count, distance))
         np.testing.assert_allclose(made, made[0], rtol=1e-6)
+
+
+@given(st.one_of(even_or_uneven_lengths(3, 20), lengths_with_a_hole()))
+def test_the_closed_chain_goes_round_one_circle_once_or_is_folded_along_its_longest_link(lengths: list[float]) -> None:
+    total = sum(lengths)
+    bends = np.array(closed_bends(tuple(lengths)))
+    headings = np.concatenate([[0.0], np.cumsum(bends)])
+    directions = np.stack([np.cos(headings), np.sin(headings)], axis=-1)
+    joints = np.concatenate([np.zeros((1, 2)), np.cumsum(np.array(lengths)[:, None] * directions, axis=0)])
+    assert (bends >= 0.0).all() and bends.sum() <= 2.0 * np.pi + 1e-9
+    np.testing.assert_allclose(np.linalg.norm(joints[-1]), nearest_reach(lengths), atol=1e-7 * total)
+    if nearest_reach(lengths) == 0.0:
+        solution, *_ = np.linalg.lstsq(
+            np.column_stack([2.0 * joints, np.ones(len(joints))]), (joints**2).sum(axis=1), rcond=None
+        )
+        radii = np.linalg.norm(joints - solution[:2], axis=1)
+        np.testing.assert_allclose(radii, radii[0], atol=1e-6 * total)

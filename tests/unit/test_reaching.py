@@ -78,7 +78,7 @@ def test_what_can_be_reached_is_reached(problem: tuple[Chain, Pose, Array]) -> N
 
 @given(reachable_problems())
 def test_one_sweep_is_enough_to_end_at_the_target(problem: tuple[Chain, Pose, Array]) -> None:
-    # The cap bounds the sweeps, not the result: the exact finish, or a circular arc, closes the position error.
+    # The cap bounds the sweeps, not the result: the exact finish, or an arc, closes the position error.
     chain, pose, target = problem
     solution = solve(chain, pose, goals(target), Options(iterations=1))
     assert solution.status[0] == Status.REACHED

@@ -10,7 +10,9 @@ Its axes are those of the first link, which is along the first axis, transported
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import atan2, hypot, pi
+from functools import lru_cache
+from itertools import pairwise
+from math import asin, atan2, hypot, pi, sin
 
 from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
@@ -21,6 +23,9 @@ Bend = tuple[Component, Component]
 
 ScalarBends = list[tuple[float, float]]
 """Bends of one pose, at every inner joint."""
+
+HALVINGS = 54
+"""Bisections of the longest link's half angle: pi / 2^54 is 2e-16, the rounding of a double."""
 
 FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
 THIRD_AXIS: ScalarVector = (0.0, 0.0, 1.0)
@@ -70,3 +75,25 @@ def rotation_of_bend(ops: Operations, bend: Bend) -> Quaternion:
     angle = ops.sqrt(y * y + z * z)
     sine = ops.sin(0.5 * angle) / (angle + TINY)
     return ops.cos(0.5 * angle), 0.0 * angle, -sine * z, sine * y
+
+
+@lru_cache(maxsize=256)
+def closed_bends(lengths: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the bend angles (radians, at every inner joint) of the chain closed on one circle.
+
+    With s = 1 / diameter a link of length l subtends half the angle ``h = asin(l s)`` at the circle's center, the
+    longest link L perhaps ``pi - asin(L s)``, and a chain bends by ``h_j + h_j+1`` at the joint between links j and
+    j + 1. The half angles of a closed chain add up to pi; L's is found by bisection. A chain whose longest link is
+    longer than all others together can't close: the others are folded back along it.
+    """
+    longest = max(range(len(lengths)), key=lengths.__getitem__)
+
+    def half_angles(half_angle: float) -> list[float]:
+        share = sin(half_angle) / lengths[longest]
+        return [half_angle if j == longest else asin(min(length * share, 1.0)) for j, length in enumerate(lengths)]
+
+    low, high = 0.0, pi
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if sum(half_angles(middle)) < pi else (low, middle)
+    return tuple(a + b for a, b in pairwise(half_angles(0.5 * (low + high))))

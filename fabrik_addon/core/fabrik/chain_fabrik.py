@@ -11,10 +11,11 @@ chain's length.
    (``bend_in_plane``), or that of the family through a pole shape (``pole_shape``). The other cases are without a pole.
 3. The target is out of reach: all links lie on the line to the target (``passes.straight_to_target``).
 4. Two links: the law of cosines.
-5. Chain and target are on one line, off which passes never move a joint: the circular arc is the solution.
+5. Chain and target are on one line, off which passes never move a joint: the arc is the solution, the planar pose of
+   the family of the straight chain.
 6. Else passes are repeated until the tip is within the tolerance of the target, at most as often as the problem allows
    (``passes.sweep_to_target``), and the exact finish closes the rest of the error. Where more than the tolerance is
-   left the circular arc is the solution.
+   left the arc is the solution.
 """
 
 from __future__ import annotations
@@ -57,7 +58,6 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..problem import Chain, PoleShape
-from .circular_arc import circular_arc
 from .exact_finish import close_exactly
 from .passes import Stop, reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
@@ -330,7 +330,7 @@ def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vecto
     if ops.any(deadlocked):
         along = _line(ops, problem)
         side = perpendicular(ops, along, [side])
-        points = circular_arc_where(ops, deadlocked, points, lengths, distance, along, side)
+        points = arc_where(ops, deadlocked, points, lengths, distance, along, side)
         closed = blocked | deadlocked
     stop = Stop(problem.tolerance, problem.iterations)
     points, sweeps = sweep_to_target(ops, points, lengths, target, closed, stop)
@@ -340,7 +340,7 @@ def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vecto
     if ops.any(stalled):
         along = _line(ops, problem)
         side = perpendicular(ops, along, [bend_direction(ops, points, along), side])
-        points = circular_arc_where(ops, stalled, points, lengths, distance, along, side)
+        points = arc_where(ops, stalled, points, lengths, distance, along, side)
     return points, ops.maximum(sweeps, 0.0 * distance + 1.0)
 
 
@@ -358,7 +358,7 @@ def on_one_line(ops: Operations, points: Sequence[Vector], target: Vector) -> Co
     return straight
 
 
-def circular_arc_where(
+def arc_where(
     ops: Operations,
     condition: Condition,
     joints: Sequence[Vector],
@@ -367,9 +367,16 @@ def circular_arc_where(
     along: Vector,
     side: Vector,
 ) -> list[Vector]:
-    """Return the circular-arc pose in the batch items where the condition holds, and the given joints elsewhere."""
+    """Return joints, in the batch items where a condition holds those of the arc from the root to a distance.
+
+    The arc is the pose, in the plane of two unit vectors perpendicular to each other, of the family of the straight
+    chain (``planar_pose``): no pose before decides on it, so that it leads where passes never move a joint off the line
+    (the deadlock of Aristidou and Lasenby 2011, section 5.4), and where they stall.
+    """
     (chord,) = ops.gather(condition, [distance])
-    arc = circular_arc(ops, lengths, chord, gather_parts(ops, condition, along), gather_parts(ops, condition, side))
+    along, side = gather_parts(ops, condition, along), gather_parts(ops, condition, side)
+    p, q = bend_in_plane(ops, [0.0 * chord for _ in lengths[1:]], lengths, chord)
+    arc = [combination(u, along, v, side) for u, v in zip(p, q, strict=True)]
     result = [0.0 + part for part in joined.from_iterable(joints)]
     ops.scatter(condition, result, [*joined.from_iterable(arc)])
     return vectors_of(result)

@@ -3,7 +3,7 @@
 """The pose of a chain that bends toward a pole: one continuous family in the distance from the root to the target.
 
 In the bend plane a chain is its bend angles b = (b_1 ... b_n-1), from each link to the next, all to the same side. With
-B their sum, c the bends of the chain closed on one circle (``circular_arc.closed_bends``), C the sum of c, and k the
+B their sum, c the bends of the chain closed on one circle (``bends.closed_bends``), C the sum of c, and k the
 bends of the family's knee, the pose at which its two pieces meet and whose bends add up to K = ``KNEE``, the family is
 
     B <= K:  b = (B / K) k                                                        from straight to the knee,
@@ -31,7 +31,7 @@ from itertools import accumulate, pairwise
 from ..math.false_position import CLOSED_ERROR
 from ..math.operations import TINY, Component, Components, Operations, Vector, add_up
 from ..math.vectors import cross, dot, norm, relative_to
-from .circular_arc import closed_bends
+from .bends import closed_bends
 
 KNEE = 0.5 * math.pi
 """Sum of the bend angles (radians) up to which they keep their proportions. At 0.6 of half a turn instead of 0.5, F

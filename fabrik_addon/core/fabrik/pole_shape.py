@@ -6,7 +6,7 @@ The distance is that from root to target; to every distance belongs one pose. Th
 pose near a leg down to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The
 family here goes through one given pose, the pole shape. The bends of a pose (``bends``) are interpolated linearly
 between nodes: the straight chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward
-the pole (``circular_arc.closed_bends``). From a node to the next one the bends change along
+the pole (``bends.closed_bends``). From a node to the next one the bends change along
 
     v = K (c - b) / s,      s = max|K (c - b)|,     v' = v - max(0, v . g + e min(s, 1) max|g|) / |M g|^2  M g,
 
@@ -39,8 +39,7 @@ from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations,
 from ..math.quaternions import Quaternion, conjugate, rotate
 from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm
 from ..problem import PoleShape, Pose
-from .bends import THIRD_AXIS, ScalarBends, bends_of, lay_bends, rotation_to_line
-from .circular_arc import closed_bends
+from .bends import THIRD_AXIS, ScalarBends, bends_of, closed_bends, lay_bends, rotation_to_line
 
 LEAST_DISTANCE = 1e-6
 """Smallest distance from root to tip, over the chain's length: a tip at the root is in no direction from it."""

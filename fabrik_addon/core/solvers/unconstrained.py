@@ -3,7 +3,7 @@
 """CCD and the Jacobian methods: what is done before and after their iterations on a chain without limits.
 
 1. A target out of reach is solved in closed form (``straight_to_target``).
-2. A chain on one line with its target is bent into a circular arc: no step of CCD or of the Jacobian leaves the line.
+2. A chain on one line with its target is bent into an arc: no step of CCD or of the Jacobian leaves the line.
 3. With a pole the chain is rotated about its root, so that tip and bend lie in the plane of root, target and pole.
    After the iterations it is rotated about its chord, the line from root to tip, until the bend points at the pole:
    that rotation moves neither root nor tip.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain as joined
 from typing import TypeAlias
 
-from ..fabrik.chain_fabrik import ReachProblem, circular_arc_where, on_one_line, shape_at
+from ..fabrik.chain_fabrik import ReachProblem, arc_where, on_one_line, shape_at
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Condition, Operations, Vector
@@ -47,10 +47,10 @@ Iterate: TypeAlias = Callable[
 iterations used."""
 
 PERTURBED_CHORD = 0.999
-"""Distance from root to tip of the circular arc into which a chain on one line is bent, over the distance before."""
+"""Distance from root to tip of the arc into which a chain on one line is bent, over the distance before."""
 
 PERTURBATIONS = 2
-"""Further runs, each from a circular arc, of a chain whose iterations end short of the target."""
+"""Further runs, each from an arc, of a chain whose iterations end short of the target."""
 
 POLE_NOISE = 1e-5
 """Distance by which the rotation to the pole must move a joint, over the chain's length, to be made. A solved pose that
@@ -120,7 +120,7 @@ def _reach_freely(
 
 
 def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple[list[Vector], Component]:
-    """Iterate; where the iterations end short of the target, iterate from a circular arc up to ``PERTURBATIONS`` times.
+    """Iterate; where the iterations end short of the target, iterate from an arc up to ``PERTURBATIONS`` times.
 
     On the way to the target a chain may come onto one line with it, where its Jacobian loses rank and no step brings
     the tip nearer.
@@ -143,7 +143,7 @@ def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple
 
 
 def _perturbed(ops: Operations, where: Condition, problem: ReachProblem) -> list[Vector]:
-    """Return chains bent into circular arcs, toward the pole or else toward the hint, the first bone's own x axis.
+    """Return chains bent into arcs (``arc_where``), toward the pole or else toward the hint, the first bone's x axis.
 
     The chord is ``PERTURBED_CHORD`` times the distance from root to tip, but not less than halfway between the shortest
     chord that the links allow and that share of the chain's length: folded links need room to bend.
@@ -154,7 +154,7 @@ def _perturbed(ops: Operations, where: Condition, problem: ReachProblem) -> list
     shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
     chord = ops.maximum(PERTURBED_CHORD * norm(ops, points[-1]), 0.5 * (shortest + PERTURBED_CHORD))
     side = perpendicular(ops, along, hints)
-    return circular_arc_where(ops, where, points, lengths, chord, along, side)
+    return arc_where(ops, where, points, lengths, chord, along, side)
 
 
 def _bends(ops: Operations, points: Sequence[Vector], pole: Vector) -> tuple[Vector, Vector, Condition]:
