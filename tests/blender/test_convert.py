@@ -130,6 +130,21 @@ def test_a_chain_becomes_a_constraint_that_means_the_same(roll: float, pole_angl
         assert np.abs(heads(armature) - there).max() <= 2e-3
 
 
+def test_a_chain_that_is_not_solved_is_what_a_constraint_moves(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_leg()
+    target = make_empty("target", TARGETS[0])
+    chain = set_chain(armature, "shin", 2, target)
+    bpy.ops.pose.fabrik_solve()
+    target.location = TARGETS[1]
+    update()
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    tip = armature.pose.bones["shin"].tail - target.location
+    assert tip.length < 1e-3
+    (line,) = warnings_in(capfd)
+    assert f"Chain '{chain.name}': its tip was " in line and line.endswith("the constraint moves it")
+    assert "other constraints" not in line
+
+
 def test_there_and_back_again_uses_what_is_there() -> None:
     armature = make_leg()
     target, pole = make_empty("target", TARGETS[0]), make_empty("pole", (0.7, -3.0, 1.0))

@@ -24,6 +24,7 @@ from ..animation.carried_animation import (
 from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
+from ..rig.wording import plain
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
 from .to_chains import Conversion, is_same, motion_messages, start_of
 
@@ -55,11 +56,13 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         raise FabrikError(f"'{armature.name}' has no chain to convert: all of them are converted already")
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
+    unsolved = []
     for chain in chains:
         reason = _reason_against(armature, chain)
         if reason:
             result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
             continue
+        unsolved += _distance_messages(armature, chain) if chain.enabled else []
         used = _constraint_for(armature, chain)
         constraint = used or armature.pose.bones[chain.tip].constraints.new('IK')
         _write_settings(armature, chain, constraint, is_new=used is None)
@@ -71,7 +74,8 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     every = settings_of(armature).chains
     undo_conversion(armature, [every[name] for name in result.converted], _moved_bones(armature))
     view_layer.update()
-    result.not_carried += motion_messages(armature, before, _BLENDER_IK_ERROR)
+    moved = motion_messages(armature, before, _BLENDER_IK_ERROR)
+    result.not_carried += unsolved if moved and unsolved else moved
     return result
 
 
@@ -112,6 +116,18 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
     except FabrikError as error:
         return str(error)
     return ""
+
+
+def _distance_messages(armature: Object, chain: FabrikChain) -> list[str]:
+    """Return a message if a chain's tip isn't at its target in the pose at hand: the constraint finds another pose."""
+    tip = armature.pose.bones[chain.tip]
+    bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+    target = armature_to_world(armature).inverted() @ position_in_world(chain.target, chain.subtarget, "target")
+    distance = ((tip.tail if chain.use_tail else tip.head) - target).length / sum(bone.length for bone in bones)
+    if distance <= _BLENDER_IK_ERROR:
+        return []
+    off = plain(100.0 * distance)
+    return [f"Chain '{chain.name}': its tip was {off} % of its length from the target, and the constraint moves it"]
 
 
 def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint | None:

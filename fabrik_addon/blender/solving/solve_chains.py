@@ -149,14 +149,14 @@ def solve_and_write(
     if not is_carried(group):
         return solved
     aims = {one.name: _Aim(one, goals[one.name]) for one in group.snapshots}
-    best, least, solves_without_gain = solved, max(aim.error for aim in aims.values()), 0
+    best, least, solves_without_gain = solved, max(aim.read_error() for aim in aims.values()), 0
     enough = _REACHED * min(snapshot.options.tolerance for snapshot in group.snapshots)
     for _ in range(_MOST_SOLVES):
         if least <= enough or solves_without_gain == _SOLVES_WITHOUT_GAIN:
             break
         solved = solve_group(group, {name: aim.moved() for name, aim in aims.items()}, solved)
         write(solved)
-        error = max(aim.error for aim in aims.values())
+        error = max(aim.read_error() for aim in aims.values())
         solves_without_gain = 0 if error < _GAIN * least else solves_without_gain + 1
         if error < least:
             best, least = solved, error
@@ -182,27 +182,24 @@ class _Aim:
         self._target: Array = goals.targets[0].copy()
         self._inverse: Array = np.eye(3)
         self._step: Array = np.zeros(3)
-        self._left = self._read_left()
+        self._left: Array = np.zeros(3)
+        self._left_before = self._left
 
-    @property
-    def error(self) -> float:
-        """READ: distance from the end to its target over the chain's length."""
-        return float(np.linalg.norm(self._read_left())) / self._snapshot.chain.total_length
+    def read_error(self) -> float:
+        """READ: distance from the end to its target over the chain's length; 0 where the chain moves its target."""
+        self._left_before = self._left
+        if self._snapshot.target_bone not in self._snapshot.moving:
+            self._left = self._goals.targets[0] - np.array(self._snapshot.bones.end_position[:])
+        return float(np.linalg.norm(self._left)) / self._snapshot.chain.total_length
 
     def moved(self) -> Goals:
-        """Return the chain's goals with the next target, from where its end is now."""
-        left = self._read_left()
-        predicted = self._inverse @ (self._left - left)
+        """Return the chain's goals with the next target, from where its end was read last."""
+        predicted = self._inverse @ (self._left_before - self._left)
         scale = float(self._step @ predicted)
         if abs(scale) > _SINGULAR * float(self._step @ self._step):
             self._inverse += np.outer(self._step - predicted, self._step @ self._inverse) / scale
-        self._left, step = left, self._inverse @ left
-        self._step = step * min(1.0, _LONGEST * float(np.linalg.norm(left)) / max(float(np.linalg.norm(step)), 1e-300))
+        step = self._inverse @ self._left
+        longest = _LONGEST * float(np.linalg.norm(self._left))
+        self._step = step * min(1.0, longest / max(float(np.linalg.norm(step)), 1e-300))
         self._target = self._target + self._step
         return replace(self._goals, targets=self._target[None])
-
-    def _read_left(self) -> Array:
-        """READ: from the chain's end to its target, in armature space; nothing where the chain moves its target."""
-        if self._snapshot.target_bone in self._snapshot.moving:
-            return np.zeros(3)
-        return self._goals.targets[0] - np.array(self._snapshot.bones.end_position[:])
