@@ -21,10 +21,8 @@ from ..problem import Balance
 
 MARGIN = 0.015
 """Distance, in the tree's units, by which the region is smaller than the hull of the support, and over which the task
-fades in (``BalanceTask.residual``). With the distance from the hull itself, and 0 within, a step that began within
-ended beyond an edge that its Jacobian didn't have, and was not taken: in a drag of a hand beyond reach 4 of 40 moves
-left the pose as it was, and hips that were led aside came 0.045 of the height behind the mouse (with the margin 0.014).
-"""
+fades in (``BalanceTask.residual``). Without it a step that begins within ends beyond an edge that its Jacobian doesn't
+have, and isn't taken: 4 of 40 moves of a drag left the pose as it was."""
 
 LEAST_BREADTH = 1e-3
 """Breadth given to a support that is a point or a line, in the tree's units."""

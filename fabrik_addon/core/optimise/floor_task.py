@@ -18,9 +18,7 @@ from ..problem import Floor
 
 CONTACT = 5e-5
 """Depth, in the tree's units, up to which points are left below their heights where the pose that was found is brought
-back over the floor. A point that presses on the floor is as deep, and goes on having its row of the Jacobian; with 0
-the next descent begins without these rows, and of 21 drags of a foot into the floor 2 had a move with more than 3 times
-the median move's largest rotation, with this depth none."""
+back over the floor. So a point that presses on the floor keeps its row of the Jacobian; without it drags jump."""
 
 
 @dataclass(frozen=True, eq=False)

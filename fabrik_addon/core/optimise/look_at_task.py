@@ -28,8 +28,7 @@ LOOK_AT_WEIGHT, LOOK_AT_FORCE = 1e5, 26.0
 """w and F of each of the task's residuals in the cost of ``weighted_descent``, whatever the task's level.
 
 The largest torque is F times ``ROTATION_SCALE``, 7.8: it turns a spine joint of weight 40 by 11 degrees. So a point
-behind the back turns head and neck to their limits and the chest some way. With F = 40 a neck at its limits of twist
-also bent by 10 degrees, one of its joints to the left and the other to the right."""
+behind the back turns head and neck to their limits and the chest some way; a larger F bends the neck, too."""
 
 ROTATION_SCALE = 0.3
 """Position error, in the tree's units, that an angle of one radian counts as."""
