@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scalar and array operations agree, and batch items that end are in the result where they were in the batch."""
+"""Scalar and array operations agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.math.active_items import ActiveItems
 from fabrik_addon.core.math.operations import ARRAY, SCALAR, ArrayOps, ScalarOps
 from tests.unit.chains import unit
 
@@ -17,36 +16,6 @@ from tests.unit.chains import unit
 def test_scalar_and_array_operations_have_the_same_names() -> None:
     one, many = ({name for name in vars(kind) if not name.startswith("_")} for kind in (ScalarOps, ArrayOps))
     assert one == many
-
-
-six = st.lists(st.booleans(), min_size=6, max_size=6)
-
-
-@given(st.lists(st.tuples(st.integers(1, 12), six, six), max_size=6))
-def test_the_result_holds_each_item_as_it_was_when_it_ended(rounds: list[tuple[int, list[bool], list[bool]]]) -> None:
-    # Items end one after another; some that have ended stay in the arrays, and may end again. Some are given up.
-    initial = np.zeros((2, 6))
-    active = ActiveItems([*initial])
-    items, expected, ended_at = np.arange(6), initial.copy(), np.zeros(6)
-    going = np.ones(6, bool)
-    for number, desired, failed in rounds:
-        active.give_up(np.array(failed)[items])
-        going &= ~np.array(failed)
-        state = 10.0 * number + np.array([items, -items])
-        ends = np.array(desired)[items]
-        newly = items[ends & going[items]]
-        expected[:, newly] = 10.0 * number + np.array([newly, -newly])
-        ended_at[newly] = number
-        going[newly] = False
-        rest = active.end(ends, number, [*state])
-        if rest is not None:
-            items = items[rest]
-            assert going[items].all()
-        assert set(np.flatnonzero(going)) <= set(items.tolist())
-        if not items.size:
-            break
-    np.testing.assert_array_equal(active.result(), expected)
-    np.testing.assert_array_equal(active.ended_at, ended_at)
 
 
 @pytest.mark.parametrize("steps", [[(1, 0.3), (2, 0.4), (3, 0.1)], [(2, 0.2), (0, 0.7)], []])

@@ -26,14 +26,20 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple, cast
 
-from ..math.active_items import ActiveItems
-from ..math.operations import Component, Components, Condition, Indices, Operations, Point, Vector
+import numpy as np
+
+from ..math.operations import Component, Components, Condition, Operations, Point, Vector
 from ..math.vectors import scale
 from .acceleration import Mixing
 
 PLAIN_SWEEPS = 6
 """Sweeps of a chain before acceleration begins: most targets are reached by then, and the steps of the first sweeps are
 too long for a linear model of the sweep."""
+
+
+COMPACT_BELOW = 0.75
+"""Share of the batch items in the arrays that go on, up to which they alone are gathered: a gather costs a numpy call
+for each component, however few items have ended."""
 
 
 def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Condition, Condition]:
@@ -155,17 +161,19 @@ def sweep_to_target(
         stop: distance from tip to target at which a batch item stops; sweeps at most.
         sweep: the passes of FABRIK, or a sweep of another solver.
     """
-    if ops.all(done):
-        return list(joints), 0.0 * target[0]
-    points, goal = ops.points(joints), ops.point(target)
-    initial, links = [*points], links_of(lengths)
-    active = ActiveItems(initial) if ops.any(done) else None
-    rest = active.end(done, 0, initial) if active is not None else None
-    if rest is not None:
-        goal, *points = ops.gather(rest, [goal, *points])
+    result, counts = ops.points(joints), [0.0 * target[0]]
+    items = ops.active_indices(done)
+    if items is None:
+        return _vectors(result), counts[0]
+    goal, points = ops.point(target), [*result]
+    is_whole = not ops.any(done)
+    if not is_whole:
+        goal, *points = ops.gather(items, [goal, *points])
+    links, iterations, run = links_of(lengths), stop.iterations, sweep.run
+    # Squares, because distances are only compared; negative for the batch items that have ended and are still there.
+    limit: Component = stop.tolerance * stop.tolerance + 0.0 * goal[0]
     mixing: Mixing | None = None
     before: Components = []
-    square, iterations, run = stop.tolerance * stop.tolerance, stop.iterations, sweep.run
     try:
         for number in range(1, iterations + 1):
             if number > PLAIN_SWEEPS:
@@ -174,24 +182,30 @@ def sweep_to_target(
             run(ops, points, links, goal)
             (tx, ty, tz), (ex, ey, ez) = goal, points[-1]
             dx, dy, dz = ex - tx, ey - ty, ez - tz
-            error: Component = dx * dx + dy * dy + dz * dz  # |p_n - t|^2: only compared, without a square root
-            ended: Condition = error <= square if number < iterations else error == error
+            error: Component = dx * dx + dy * dy + dz * dz  # |p_n - t|^2
+            ended: Condition = (error <= limit) if number < iterations else (error == error) & (limit >= 0.0)
+            if is_whole and ops.all(ended):
+                return _vectors(points), number + 0.0 * error
             if ops.any(ended):
-                if active is None and ops.all(ended):
-                    return _vectors(points), number + 0.0 * error
-                active = active or ActiveItems(initial)
-                # Coinciding joints are NaN in a batch; for one pose they raise ZeroDivisionError.
-                active.give_up(error != error)
-                rest = active.end(ended, number, [*points])
-                if rest is not None and not rest.size:
+                is_whole = False
+                (whole,) = ops.gather(ended, [items])
+                ops.scatter(whole, result, ops.gather(ended, points))
+                ops.scatter(whole, counts, [float(number)])
+                limit = ops.where(ended, 0.0 * limit - 1.0, limit)
+                rest = ops.active_indices(limit < 0.0)
+                if rest is None:
                     break
-                if rest is not None:
-                    error, goal, points, before = _gathered(ops, rest, mixing, error, goal, points, before)
+                if np.size(rest) <= COMPACT_BELOW * np.size(limit):
+                    (items,) = ops.gather(rest, [items])
+                    error, limit, *before = ops.gather(rest, [error, limit, *before])
+                    goal, *points = ops.gather(rest, [goal, *points])
+                    if mixing is not None:
+                        mixing.gather(rest)
             if mixing is not None:
                 _accelerate(ops, sweep, links, mixing, before, points, error)
     except ZeroDivisionError:
-        pass  # one pose with coinciding joints: its result is its initial pose
-    return (_vectors(initial), 0.0 * target[0]) if active is None else (_vectors(active.result()), active.ended_at)
+        pass  # one pose with coinciding joints, which are NaN in a batch: its result is its initial pose
+    return _vectors(result), counts[0]
 
 
 def _accelerate(
@@ -207,23 +221,6 @@ def _accelerate(
     mixed = mixing.next_input(before, [*chain.from_iterable(points[sweep.moved])], error)
     points[sweep.moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
     sweep.restore(ops, points, links)
-
-
-def _gathered(
-    ops: Operations,
-    items: Indices,
-    mixing: Mixing | None,
-    error: Component,
-    goal: Point,
-    points: list[Point],
-    before: Components,
-) -> tuple[Component, Point, list[Point], Components]:
-    """Return the state of a sweep in some batch items only, after the history of its acceleration is gathered."""
-    if mixing is not None:
-        mixing.gather(items)
-    (error,) = ops.gather(items, [error])
-    goal, *points = ops.gather(items, [goal, *points])
-    return error, goal, points, ops.gather(items, before)
 
 
 def _vectors(points: Sequence[Point]) -> list[Vector]:

@@ -138,13 +138,13 @@ class Operations(Protocol):
             values: components (B,) or points (3, B).
         """
 
-    def scatter(self, items: Selection, into: Components, values: Sequence[Component], /) -> None:
-        """Write gathered components back to the batch items that they were gathered from, in place.
+    def scatter(self, items: Selection, into: list[Batched], values: Sequence[Batched], /) -> None:
+        """Write gathered values back to the batch items that they were gathered from, in place.
 
         Args:
             items: selection that was gathered.
-            into: components of all batch items.
-            values: components of the selected batch items.
+            into: components (B,) or points (3, B) of all batch items.
+            values: those of the selected batch items; of arrays, a number stands for all.
         """
 
     def active_indices(self, done: Condition, /) -> Selection | None:
@@ -331,7 +331,7 @@ class ArrayOps:
     @staticmethod
     def scatter(items: Mask | Indices, into: Sequence[Array], values: Sequence[Array]) -> None:
         for whole, part in zip(into, values, strict=True):
-            whole[items] = part
+            whole[..., items] = part
 
     @staticmethod
     def active_indices(done: Mask) -> Indices | None:
