@@ -419,9 +419,8 @@ def _present_or(
 ) -> ComponentSolution:
     """Return a solution, or the present pose where its tip is at the target and the solution is hardly better.
 
-    Limits may keep rotation and bend off, and each solve, from the pose of the one before, took another way to them: of
-    150 random chains of three to five bones with a pole 81 rotated by more than 1 degree at a second press of Solve, 25
-    with the present pose kept; of 60 poses of an arm of Rigify's human with its clavicle 35, and 2.
+    Limits may keep rotation and bend off, and each solve, from the pose of the one before, would take another way to
+    them: an arm with its clavicle rotated by more than 1 degree at a second press of Solve in 35 of 60 poses.
     """
     chain, unit, (x, y, z) = start.constrained_chain, start.chain.total_length, start.root
     assert chain is not None  # this function is for chains with limits only

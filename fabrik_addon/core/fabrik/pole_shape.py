@@ -19,9 +19,8 @@ axis of the link before the joint of the bend) has the same direction about that
 Where the distance falls all along the nodes (``has_family``), one pose belongs to every distance, and joints are
 continuous in it. The pose depends on the distance alone, not on the pose before.
 
-The steepest descent of the distance alone, without v, bends the knee of Rigify's human backward: it lies behind the
-line from hip to toe. With c for all joints at one rate the distance rises at first for legs down to their toes with
-knees bent by 7 degrees (MPFB's skeletons), and elbow or knee rotate by up to 60 degrees about the limb.
+The steepest descent of the distance alone, without v, bends a knee that lies behind the line from hip to toe backward;
+with c for all joints at one rate the distance rises at first for legs down to their toes.
 """
 
 from __future__ import annotations
@@ -48,9 +47,8 @@ WAYS = ((0.3, 0.6), (0.3, 0.3), (0.3, 0.15), (1.0, 0.0))
 """Weights W of the joints that are not the joint of the bend, and factors e of the fall of the distance: the first pair
 is taken with which the distance falls all along the nodes.
 
-At W = 0.3, while the target of a limb of Rigify's metarigs or MPFB's skeletons is lifted by 45 percent, no link rotates
-by more than 1.9 times the median of the largest rotations of 45 steps; at 0.15 by 3.0 times. Of 3933 chains of three to
-nine bones on Rigify's metarigs that need a pole shape 3731 have a family at 0.3, and another 90 at 1 without the fall.
+While limbs are lifted no link rotates by more than 1.9 times the median step at W = 0.3, by 3.0 times at 0.15. Of 3933
+chains on Rigify's metarigs that need a pole shape 3731 have a family at 0.3, and another 90 at 1 without the fall.
 """
 
 NODE_STEP = 0.04

@@ -10,7 +10,7 @@ from .operations import Array, Component
 
 MOST_ROWS = 31
 """Rows of a matrix up to which its inverse is one factorisation: of twice as many rows and columns. From 64 on LAPACK's
-potrf starts threads: 125 microseconds of processor time for 11 (bodies with balance, on a busy machine)."""
+potrf starts threads, which take ten times the processor time."""
 
 
 def damped_inverse(matrix: Array, damping: Component) -> Array:
@@ -30,8 +30,8 @@ def positive_inverse(matrix: Array, least: float) -> Array:
     """Return the inverses (..., M, M) of symmetric positive definite matrices.
 
     The Cholesky factor of ((A, I), (I, c I)) holds L^-T below the factor L of A, and A^-1 = L^-T L^-1: one call of
-    LAPACK's potrf, which runs on one thread. LAPACK's gesv and getri start threads from 4 rows on: on a busy machine of
-    two cores an inverse of 12 rows took 15 microseconds by the clock for 5 of its own, now and then milliseconds.
+    LAPACK's potrf, which runs on one thread. LAPACK's gesv and getri start threads from 4 rows on, and now and then
+    wait for them for milliseconds.
 
     A matrix of more than ``MOST_ROWS`` is inverted by halves: with A = ((B, C), (C^T, D)) and the Schur complement
     S = D - C^T B^-1 C, whose eigenvalues aren't less than the least one of A, T = B^-1 C,

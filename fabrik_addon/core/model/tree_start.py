@@ -129,8 +129,8 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
     inherits = chain.inherits.tolist()
     for j, parent in enumerate(parents):
         # F_p q with any q is any frame: where a bone may rotate any way its coordinates are counted from its parent,
-        # with the rest frame F_p^-1 S_j, also if the bone doesn't inherit. Counted in armature space they led to the
-        # posture task's half turn: a forearm jumped by 51 and 109 degrees in a bake of Rigify's human.
+        # with the rest frame F_p^-1 S_j, also if the bone doesn't inherit. Counted in armature space they would lead to
+        # the posture task's half turn, where a forearm jumps.
         if is_free[j] and parent >= 0 and not inherits[j]:
             inherits[j], rests[j] = True, multiply(conjugate(frames[parent]), rests[j])
     structure = tree_structure(tuple(parents), tuple(inherits), limits, is_free, tuple(chain.roots), chain.has_anchor)
