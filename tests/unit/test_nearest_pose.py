@@ -18,7 +18,6 @@ from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twis
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.nearest_pose import (
     NewtonSteps,
-    _curvature_of_swings,
     _place,
     _second_derivative,
     nearest_poses,
@@ -102,7 +101,7 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
 @given(seeds, counts)
 @settings(max_examples=50)
 def test_second_derivative_of_the_error(seed: int, count: int) -> None:
-    """Whole, half-sines and all, against finite differences of the first."""
+    """Against finite differences of the first; two half-sines of one bone have a part more, which steps leave out."""
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 1)
     coordinates *= 0.7  # near half a turn a swing runs out of half-sine
@@ -115,16 +114,19 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
         first: Array = -(placed.columns @ (target - placed.tips)[:, :, None])[..., 0]
         return first
 
-    placed, value = _place(bones, coordinates), coordinates.reshape(1, -1)[:, bones.axes.free]
-    bending = _curvature_of_swings(bones.axes, coordinates, value, gradient(coordinates))
-    second = _second_derivative(bones.axes, placed.spins, placed.columns, target - placed.tips, *bending)
+    placed, (bone, kind) = _place(bones, coordinates), bones.axes.numbers
+    damping = np.full((1, len(bone)), 0.1)
+    second = _second_derivative(bones.axes, placed.spins, placed.columns, target - placed.tips, damping)
+    second[0] -= np.diag(damping[0])
     for a, axis in enumerate(bones.axes.free):
         ends = []
         for sign in (1.0, -1.0):
             moved = coordinates.copy()
             moved.reshape(-1)[axis] += sign * step
             ends.append(gradient(moved))
-        np.testing.assert_allclose(second[0, a], ((ends[0] - ends[1]) / (2.0 * step))[0], atol=1e-4)
+        is_whole = (bone != bone[a]) | (kind == 1) | (kind[a] == 1)
+        expected = ((ends[0] - ends[1]) / (2.0 * step))[0]
+        np.testing.assert_allclose(second[0, a, is_whole], expected[is_whole], atol=1e-4)
 
 
 @given(seeds, counts)
@@ -135,7 +137,7 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
     targets = 0.8 * rng.normal(size=(4, 3))
     before = np.linalg.norm(targets - tips_of(bones, coordinates), axis=-1)
     for steps in (0, 1, 5, 30):
-        after, errors, _ = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, steps, 1e-9))
+        after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, steps, 1e-9))
         assert np.all(errors <= before + 1e-12)
         np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
         assert is_feasible(bones, after)
@@ -151,7 +153,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     if any(limits.reaches_half_turn for limits in bones.axes.limits):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
-    after, errors, _ = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 100, 1e-9))
+    after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 100, 1e-9))
     core = start_from(
         constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
     ).constrained_chain
@@ -186,7 +188,7 @@ def test_swings_that_meet_their_ellipses_leave_no_valley_to_creep_along() -> Non
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
     bones = Bones(matrices(*quaternions.T[:, None]), np.array([links]), free_axes(limits, (True,) * 8))
     targets = np.array([[0.893, -0.074, -0.121]])
-    _, errors, _ = nearest_poses(bones, np.zeros((1, 8, 3)), targets, NewtonSteps(1e-4, 6, 1e-9, 0.3))
+    _, errors = nearest_poses(bones, np.zeros((1, 8, 3)), targets, NewtonSteps(1e-4, 6, 1e-9, 0.3))
     assert errors[0] < 0.01
 
 
@@ -195,7 +197,7 @@ def test_what_is_locked_stays() -> None:
     bones = Bones(
         np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), free_axes((locked, locked), (True, True))
     )
-    coordinates, errors, _ = nearest_poses(
+    coordinates, errors = nearest_poses(
         bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), NewtonSteps(1e-4, 10, 1e-9)
     )
     np.testing.assert_array_equal(coordinates, 0.0)

@@ -80,18 +80,6 @@ class FreeAxes:
         return first, first + 1
 
     @cached_property
-    def swings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(D,), (D,) which free axes are the x and the z of a swing that can go both ways."""
-        bone, axis = self.numbers
-        first = np.flatnonzero((axis[:-1] == 0) & (axis[1:] == 2) & (bone[:-1] == bone[1:]))
-        return first, first + 1
-
-    @cached_property
-    def both_in_ellipses(self) -> NDArray[np.int64]:
-        """(P,) which of those are in quarter ellipses."""
-        return np.flatnonzero(np.isin(self.swings[0], self.pairs[0]))
-
-    @cached_property
     def both(self) -> NDArray[np.int64]:
         """(2, P) the same in one."""
         return np.stack(self.pairs)
@@ -123,12 +111,6 @@ class FreeAxes:
     def segment(self) -> NDArray[np.int64]:
         """(B,) number of the run of bones, each inheriting the rotation of the one before, that a bone is in."""
         return np.cumsum([j > 0 and not inherits for j, inherits in enumerate(self.inherits)])
-
-    @cached_property
-    def belongs(self) -> Array:
-        """(N, B) 1 where an axis is a bone's."""
-        made: Array = 1.0 * (self.numbers[0][:, None] == np.arange(len(self.limits)))
-        return made
 
     @cached_property
     def follows(self) -> Array:

@@ -5,18 +5,15 @@
 1. Least squares from the reference pose find, of all feasible poses that reach, the one that rotates least from the
    reference pose (``least_rotation``).
 2. Where least squares end in a local minimum, or the target is unreachable, Gauss-Newton (``nearest_pose``) starts from
-   that minimum, from a second pose (FABRIK's result, clamped to the limits), and from feasible poses whose tips are
-   near the target (``feasible_poses``), and Newton's method from the best of the poses that Gauss-Newton finds. With
-   least squares from the second pose before this step none of 1000 targets was reached in less time, and an unreachable
-   one took an eighth of the time more.
+   that minimum, from the reference pose, and from feasible poses whose tips are near the target (``feasible_poses``),
+   and Newton's method from the best of the poses that Gauss-Newton finds.
 3. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
    nearest to the target.
 
 In a drag the solution of the move before is the initial pose, and the reference pose stays that of the drag's start.
-Step 1 then starts from the initial pose. Step 2 starts from the minimum of step 1, the reference pose and fewer
-feasible poses, and of equally good poses the one that rotates least from the initial pose goes on. Of 11520 moves of an
-arm that is dragged to 1.2 m away 2 had more than 1.02 times the least known error, of a spine and an arm none; with
-Newton's method from the minimum of step 1 alone 80 of the arm's had, some at targets within reach.
+Step 1 then starts from the initial pose. Step 2 starts from fewer feasible poses, and of equally good poses the one
+that rotates least from the initial pose goes on. With Newton's method from the minimum of step 1 alone some moves of an
+arm missed targets within reach.
 
 The number of steps is bounded, and the same input gives the same bits.
 """
@@ -24,13 +21,12 @@ The number of steps is bounded, and the same input gives the same bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
+from ..math.operations import Array, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.vectors import angle_about, choose_each, cross, distance_between, dot, gather_parts, vectors_of
 from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
@@ -38,7 +34,7 @@ from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
 from .bounded_least_squares import Descent, descend
 from .least_rotation import LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION, PATIENCE, Termination, rotate_least
-from .nearest_pose import FIRST_NEWTON_DAMPING, NewtonSteps, nearest_poses
+from .nearest_pose import NewtonSteps, nearest_poses
 
 REACH_STEPS = 40
 """Steps of least squares from one start; those that get there need about ten."""
@@ -54,16 +50,12 @@ NEWTON_STEPS = 16
 """Steps of Newton's method at most, from the best of the poses that Gauss-Newton finds. From the best two poses a spine
 and an arm beyond reach took a tenth of the time more."""
 
-SECOND_NEWTON_DAMPING = 1e-3
-"""Damping of the first step of Newton's method from a pose at which Gauss-Newton has ended."""
-
 NEWTON_GAIN = 1e-6
 """Share of the error by which the error must fall in a step, or the descent ends."""
 
 STEPS_BACK = 20
-"""Steps of least squares, at most, from a pose at the target back toward the reference pose. Of a spine and an arm that
-can reach nine of ten end within 21 steps; near full reach, where only a few poses are at the target, 33 of 64 took all
-of ``REACH_STEPS`` and lost the target."""
+"""Steps of least squares, at most, from a pose at the target back toward the reference pose: with 40 a second press of
+Solve rotated a chain of five bones with a pole and a rotation by 52 degrees."""
 
 POSES_AT_ONCE = 512
 """Number of poses that are computed side by side: all starts of all frames of a bake would fill the memory."""
@@ -73,19 +65,15 @@ OFF_LIMIT = 0.3
 the Jacobian of a straight chain doesn't tell on which side the tip comes nearer. With 0.2 a solve of a finger takes 13
 steps, with 0.3 12.3, with 0.4 12.8 (mean); of a tentacle 11.6, 13.8 and 16.9."""
 
-SHARE_OF_TWIST = 0.8
-"""Share of the twist to a target behind a straight chain with which the chain starts: with all of the twist a solve of
-a finger takes 12.4 steps, with this share 12.3 (mean)."""
-
 SHARE_OF_TOLERANCE = 0.95
 """Share of the tolerance within which the tip is brought: single precision in Blender makes the error a little larger.
 """
 
-EQUAL_ERRORS, EQUAL_ERRORS_FROM_INITIAL = 1e-3, 1e-2
-"""Share of the least error by which the error of a pose may be larger and count as equal, without and with an initial
-pose: of poses with equal errors the one that rotates least is taken. After five steps of Gauss-Newton the pose from the
-initial one was .3 % farther from a target beyond an elbow's limit than another start's: with 1e-3 a wolf's foreleg
-twisted by 160 degrees in a move of a drag, with 1e-2 by 11."""
+EQUAL_ERRORS = 1e-2
+"""Share of the least error by which the error of a pose may be larger and count as equal: of poses with equal errors
+the one that rotates least is taken. After five steps of Gauss-Newton the pose from the initial one was .3 % farther
+from a target beyond an elbow's limit than another start's: with 1e-3 a wolf's foreleg twisted by 160 degrees in a move
+of a drag, with 1e-2 by 11."""
 
 ON_LIMIT = 1e-6
 """Distance of a joint coordinate from its limit, half-sine, up to which the coordinate counts as at its limit. A joint
@@ -117,69 +105,44 @@ def coordinates_of(
     return coordinates
 
 
-class Starts(NamedTuple):
-    """Joint coordinates, within limits, of the poses from which the search starts."""
-
-    reference: Sequence[SwingTwist]
-    """The reference pose. Callers take the present pose, the solver's pose without limits, clamped to the limits, or
-    the pose with the desired tip rotation."""
-    second: Callable[[], Sequence[SwingTwist]] | None = None
-    """Returns another pose to start from where the first start doesn't reach; None: the reference pose."""
-    initial: Sequence[SwingTwist] | None = None
-    """The solution for a target near this one: the first start, and the reference pose the second. None where there is
-    no such solution: then the reference pose is the first start."""
-
-    @property
-    def first(self) -> Sequence[SwingTwist]:
-        """The first start."""
-        return self.reference if self.initial is None else self.initial
-
-    @property
-    def nearest(self) -> int:
-        """How many of each kind of feasible pose are starts."""
-        return NEAREST if self.initial is None else NEAREST_FROM_INITIAL
-
-
 def reach_within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
-    poses: Starts,
+    reference: Sequence[SwingTwist],
     target: Vector,
     tolerance: float,
     iterations: int,
+    initial: Sequence[SwingTwist] | None = None,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
     """Rotate bones, within their limits, until the tip is at the target or as near as any start brings it.
 
     Of all poses that bring the tip to the target the one that rotates least from the reference pose is looked for.
 
     Args:
-        poses: where to start.
+        reference: joint coordinates of the reference pose, within limits: callers take the present pose, the solver's
+            pose without limits, clamped to the limits, or the pose with the desired tip rotation.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
         iterations: steps from each start at most, and no more than ``REACH_STEPS``.
+        initial: joint coordinates of the solution for a target near this one: the first start. None where there is no
+            such solution: then the reference pose is the first start.
 
     Returns:
         joint coordinates after, joints and frames, distance from tip to target, starts used.
     """
     steps, tolerance = min(iterations, REACH_STEPS), SHARE_OF_TOLERANCE * tolerance
-    coordinates, placed, error = _least_rotation(
-        ops, constrained_chain, poses.first, poses.reference, target, tolerance, steps
-    )
+    first = reference if initial is None else initial
+    coordinates, placed, error = _least_rotation(ops, constrained_chain, first, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
     rest = ops.active_indices(error <= tolerance)
     # With fewer steps than ``PATIENCE`` a descent only ran out of steps: it isn't known to be in a local minimum.
     if rest is None or steps < PATIENCE:
         return coordinates, placed, error, starts
-    # Without a second pose the reference pose is a start too: the pose of least squares may be farther from the target.
-    second = poses.reference if poses.second is None or poses.initial is not None else poses.second()
-    others = [_gather_pose(ops, rest, pose) for pose in (coordinates, second)]
-    poses = Starts(
-        _gather_pose(ops, rest, poses.reference),
-        initial=None if poses.initial is None else _gather_pose(ops, rest, poses.initial),
-    )
     chain = constrained_chain.gather(ops, rest)
-    found = _start_anywhere(ops, chain, poses, others, gather_parts(ops, rest, target), tolerance, steps)
-    used = 1.0 + len(others) + 2.0 * poses.nearest + 0.0 * found[0][0]
+    poses = [[gather_parts(ops, rest, joint) for joint in pose] for pose in (coordinates, first, reference)]
+    near = NEAREST if initial is None else NEAREST_FROM_INITIAL
+    found = _start_anywhere(ops, chain, poses, gather_parts(ops, rest, target), tolerance, steps, near)
+    used = 3.0 + 2.0 * near + 0.0 * found[0][0]
     into = [*(0.0 + part for joint in coordinates for part in joint), starts]
     ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
     *flat, starts = into
@@ -211,11 +174,6 @@ def _least_rotation(
     better = (error > tolerance) & (less < error)
     found = choose_each(ops, better, again, found)
     return found, again_placed.where(ops, better, placed), ops.where(better, less, error)
-
-
-def _gather_pose(ops: Operations, items: Selection, pose: Sequence[SwingTwist]) -> list[SwingTwist]:
-    """Return joint coordinates in the selected batch items only; one pose stays."""
-    return [gather_parts(ops, items, joint) for joint in pose]
 
 
 def _off_limits(
@@ -266,7 +224,7 @@ def _twisted(
     is_behind = ops.abs(angle) > 0.5 * math.pi
     if not ops.any(is_behind):
         return None
-    return [clamp(ops, first, (x, twist + ops.where(is_behind, SHARE_OF_TWIST * angle, 0.0), z)), *start[1:]]
+    return [clamp(ops, first, (x, twist + ops.where(is_behind, angle, 0.0), z)), *start[1:]]
 
 
 def descend_off_the_line(
@@ -342,36 +300,37 @@ def _is_straight(
 def _start_anywhere(
     ops: Operations,
     constrained_chain: ConstrainedChain,
-    poses: Starts,
-    others: Sequence[Sequence[SwingTwist]],
+    poses: Sequence[Sequence[SwingTwist]],
     target: Vector,
     tolerance: float,
     steps: int,
+    count: int,
 ) -> list[SwingTwist]:
     """Return, of the poses that Newton's method reaches from all starts, the joint coordinates of the best.
 
     The best of the poses with the tip at the target is the one that rotates least from the first start; where no
     pose has its tip at the target, the best is the one whose tip is nearest to the target. The best one is rotated back
     toward the reference pose where its tip is at the target.
+
+    Args:
+        poses: joint coordinates of the minimum of least squares, of the first start, and of the reference pose.
+        count: how many feasible poses of each kind are starts.
     """
-    goals, references, bones = array_of([target])[:, 0], array_of(poses.first), constrained_chain.bones
-    near = _near_poses(bones, goals, poses.nearest)
-    starts = np.concatenate([near, np.stack([array_of(one) for one in others], 1)], axis=1)
-    damping = np.full(starts.shape[:2], FIRST_NEWTON_DAMPING)
-    found, errors, damping = _descend_all(
-        bones, starts, goals, damping, NewtonSteps(tolerance, GAUSS_NEWTON_STEPS, NEWTON_GAIN, RESIDUAL_DAMPING)
+    minimum, first, reference = (array_of(pose) for pose in poses)
+    goals, bones = array_of([target])[:, 0], constrained_chain.bones
+    near = _near_poses(bones, goals, count)
+    starts = np.concatenate([near, np.stack([minimum, reference], 1)], axis=1)
+    found, errors = _descend_all(
+        bones, starts, goals, NewtonSteps(tolerance, GAUSS_NEWTON_STEPS, NEWTON_GAIN, RESIDUAL_DAMPING)
     )
-    equal = EQUAL_ERRORS if poses.initial is None else EQUAL_ERRORS_FROM_INITIAL
-    best = _best(found, errors, references, tolerance, equal)[:, None]
-    found, damping = np.take_along_axis(found, best[:, :, None, None], 1), np.take_along_axis(damping, best, 1)
-    # Newton's method goes on where Gauss-Newton has ended.
-    damping = np.where(np.isinf(damping), SECOND_NEWTON_DAMPING, damping)
-    found = _descend_all(bones, found, goals, damping, NewtonSteps(tolerance, NEWTON_STEPS, NEWTON_GAIN))[0]
+    best = _best(found, errors, first, tolerance)[:, None]
+    found = np.take_along_axis(found, best[:, :, None, None], 1)
+    found = _descend_all(bones, found, goals, NewtonSteps(tolerance, NEWTON_STEPS, NEWTON_GAIN))[0]
     coordinates = _components(ops, found[:, 0])
     reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
     if ops.any(reached):
         termination = Termination(tolerance, min(steps, STEPS_BACK), LEAST_CHANGE_FROM_SOLUTION)
-        rotated, _, error = rotate_least(ops, constrained_chain, coordinates, poses.reference, target, termination)
+        rotated, _, error = rotate_least(ops, constrained_chain, coordinates, poses[2], target, termination)
         reached = reached & (error <= tolerance)
         coordinates = choose_each(ops, reached, rotated, coordinates)
     if bones.axes.wide[0].size:
@@ -380,13 +339,13 @@ def _start_anywhere(
     return coordinates
 
 
-def _best(found: Array, errors: Array, references: Array, tolerance: float, equal: float) -> NDArray[np.int64]:
+def _best(found: Array, errors: Array, references: Array, tolerance: float) -> NDArray[np.int64]:
     """Return, of poses (L, K, B, 3) with errors (L, K), the number (L,) of the best.
 
     Of the poses at the target, and of those with errors equal to the least one (``EQUAL_ERRORS``), the one that rotates
     least from the reference.
     """
-    near = np.maximum(tolerance, (1.0 + equal) * errors.min(axis=1, keepdims=True))
+    near = np.maximum(tolerance, (1.0 + EQUAL_ERRORS) * errors.min(axis=1, keepdims=True))
     best: NDArray[np.int64] = np.where(errors <= near, _squared_rotations(found, references), np.inf).argmin(axis=1)
     return best
 
@@ -410,21 +369,15 @@ def _near_poses(bones: Bones, goals: Array, count: int) -> Array:
     return np.concatenate([poses[0, first], poses[1, second]], axis=1)
 
 
-def _descend_all(
-    bones: Bones, starts: Array, goals: Array, damping: Array, steps: NewtonSteps
-) -> tuple[Array, Array, Array]:
-    """Return the nearest poses (L, K, B, 3) from starts of that shape, their errors (L, K), and damping after."""
+def _descend_all(bones: Bones, starts: Array, goals: Array, steps: NewtonSteps) -> tuple[Array, Array]:
+    """Return the nearest poses (L, K, B, 3) from starts of that shape, and their errors (L, K)."""
     items, count = starts.shape[:2]
     each = np.repeat(np.arange(items), count)
-    found = starts.reshape(-1, *starts.shape[2:]).copy()
-    errors, damping = np.empty(len(found)), damping.reshape(-1).copy()
+    found, errors = starts.reshape(-1, *starts.shape[2:]).copy(), np.empty(items * count)
     for begin in range(0, len(found), POSES_AT_ONCE):
         part = slice(begin, begin + POSES_AT_ONCE)
-        batch_items = each[part]
-        found[part], errors[part], damping[part] = nearest_poses(
-            bones.gather(batch_items), found[part], goals[batch_items], steps, damping[part]
-        )
-    return found.reshape(starts.shape), errors.reshape(items, count), damping.reshape(items, count)
+        found[part], errors[part] = nearest_poses(bones.gather(each[part]), found[part], goals[each[part]], steps)
+    return found.reshape(starts.shape), errors.reshape(items, count)
 
 
 def _components(ops: Operations, coordinates: Array) -> list[SwingTwist]:

@@ -48,11 +48,9 @@ NEAR_STEP = 0.1
 the null space too far for the step to be accepted. With the bound of all steps a finger took 11.1 steps instead of 10.3
 (means of 200)."""
 
-LEAST_STRIDE, MOST_STRIDE = 0.1, 6.0
-"""Factor of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates it."""
-
-GROWTH = 6.0
-"""A stride is at most so many times the one before."""
+MOST_STRIDE = 6.0
+"""Largest factor of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates
+it."""
 
 LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION = 3e-3, 1e-4
 """Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target: from a
@@ -207,8 +205,7 @@ def _fitting(
     for a, b in zip(before, step, strict=True):
         size, product = size + a * a, product + a * b
     left = product * stride_before / (size * stride + TINY)
-    fits = stride_before / ops.maximum(1.0 - left, 1.0 / GROWTH)
-    return ops.maximum(ops.minimum(fits, MOST_STRIDE), LEAST_STRIDE)
+    return ops.minimum(stride_before / ops.maximum(1.0 - left, TINY), MOST_STRIDE)
 
 
 def _step(

@@ -4,8 +4,8 @@
 
 FABRIK moves positions, joint limits are about rotations: clamping rotations between the passes moves joints that the
 passes have placed. A constrained chain is therefore solved by ``reach_within_limits``, with the present pose as the
-reference pose, and FABRIK's pose without limits, clamped to the limits, as its second start. With a pole it is the
-other way round: FABRIK's pose, which lies in the plane of the pole, is the reference pose (``_solve_with_pole``).
+reference pose; with a pole FABRIK's pose without limits, which lies in the plane of the pole, clamped to the limits, is
+the reference pose (``_solve_with_pole``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist
-from ..optimise.constrained_reach import Starts, coordinates_of, reach_within_limits
+from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
 from .names import SOLVER_NAMES
@@ -41,20 +41,15 @@ def _solve_within_limits(
     options: Options,
 ) -> SolverResult:
     """Solve a chain with limits: the iterations are starts."""
-
-    def present() -> list[SwingTwist]:
-        return coordinates_of(ops, constrained_chain, start.frames)
-
-    def warm_start() -> list[SwingTwist]:
-        return coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
-
+    present = coordinates_of(ops, constrained_chain, start.frames)
     if pole is not None:
+        warm_start = coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
         return _solve_with_pole(
-            ops, constrained_chain, (present(), warm_start()), (target, pole), shape_at(ops, start, target), options
+            ops, constrained_chain, (present, warm_start), (target, pole), shape_at(ops, start, target), options
         )
     initial = coordinates_of(ops, constrained_chain, start.initial_frames) if start.initial_frames else None
     _, placed, _, starts = reach_within_limits(
-        ops, constrained_chain, Starts(present(), warm_start, initial), target, options.tolerance, options.iterations
+        ops, constrained_chain, present, target, options.tolerance, options.iterations, initial
     )
     return SolverResult(placed.joints, placed.frames, starts)
 
@@ -87,9 +82,9 @@ def _solve_with_pole(
 
     1. Where the present pose has its tip at the target, its bend is brought toward the pole. If that makes all batch
        items point at the pole, this is the result: a solved pose stays as it is.
-    2. Else the chain is solved with FABRIK's pose as the reference pose and the present pose as the second start. Where
-       that ends in a local minimum farther from the target than the present pose, the present pose is taken: solving
-       again must not take the tip away from the target.
+    2. Else the chain is solved with FABRIK's pose as the reference pose. Where that ends in a local minimum farther
+       from the target than the present pose, the present pose is taken: solving again must not take the tip away from
+       the target.
     3. The bend of that pose is brought toward the pole. The pose of step 1 is kept where its tip is at the target and
        the angle to the pole has not become ``POLE_GAIN`` times smaller: a pole that limits keep the bend from is no
        reason to leave a pose at the target for another one at the target.
@@ -113,7 +108,7 @@ def _solve_with_pole(
         if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
     coordinates, _, error, count = reach_within_limits(
-        ops, constrained_chain, Starts(from_fabrik, lambda: present), target, tolerance, options.iterations
+        ops, constrained_chain, from_fabrik, target, tolerance, options.iterations
     )
     was_nearer = (error > tolerance) & (present_error < error)
     if ops.any(was_nearer):

@@ -29,10 +29,8 @@ import numpy as np
 from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import dot, scale
-from ..model.constrained_chain import ConstrainedChain, Placed
-from ..model.joint_limits import SwingTwist
 from ..optimise.bounded_least_squares import descend
-from ..optimise.constrained_reach import Starts, descend_off_the_line, reach_within_limits
+from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
 from ..optimise.jacobian_steps import FIRST_DAMPING
 from .names import SOLVER_NAMES
@@ -122,17 +120,6 @@ def step_to_target(
     return chain.points, used
 
 
-def _reach_from_present(
-    ops: Operations,
-    chain: ConstrainedChain,
-    present: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    iterations: int,
-) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    return reach_within_limits(ops, chain, Starts(present), target, tolerance, iterations)
-
-
 def _solve_by(rule: Rule) -> SolveFunction:
     within_limits = partial(descend_off_the_line, partial(descend, rule=rule))
     return partial(solve_iteratively, partial(step_to_target, rule), within_limits)
@@ -152,7 +139,7 @@ JACOBIAN_PINV = Solver(
 )
 JACOBIAN_DLS = Solver(
     SOLVER_NAMES["JACOBIAN_DLS"].label,
-    partial(solve_iteratively, partial(step_to_target, DAMPED), _reach_from_present),
+    partial(solve_iteratively, partial(step_to_target, DAMPED), reach_within_limits),
     solves_trees=True,
     stacked=_damped_together,
 )

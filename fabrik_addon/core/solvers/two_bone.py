@@ -33,7 +33,7 @@ from ..math.vectors import (
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
-from ..optimise.constrained_reach import Starts, coordinates_of, reach_within_limits
+from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
 from .names import SOLVER_NAMES
@@ -218,7 +218,7 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
         frames = _solve_with_hinge(ops, start, constrained_chain, axis, present[1], target, pole)
         if constrained_chain.limits[0].is_free:
             return SolverResult(_joints_of_frames(constrained_chain, frames), frames, once)
-    return _within_limits(ops, constrained_chain, frames, present, target, pole, options)
+    return _within_limits(ops, constrained_chain, frames, target, pole, options)
 
 
 def _joints_of_frames(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
@@ -232,7 +232,6 @@ def _within_limits(
     ops: Operations,
     constrained_chain: ConstrainedChain,
     frames: list[Quaternion],
-    present: list[SwingTwist],
     target: Vector,
     pole: Vector | None,
     options: Options,
@@ -251,7 +250,7 @@ def _within_limits(
     if ops.all(feasible):
         return SolverResult(points, frames, 0.0 * target[0] + 1.0)
     coordinates, placed, _, used = reach_within_limits(
-        ops, constrained_chain, Starts(coordinates, lambda: present), target, options.tolerance, options.iterations
+        ops, constrained_chain, coordinates, target, options.tolerance, options.iterations
     )
     if pole is not None:
         coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
