@@ -8,8 +8,9 @@
    and small changes of the targets change it by little. Chains that bend away from their poles in the pose at hand are
    bent to these in the reference pose (``optimise.reference_pose``).
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
-   from poses whose bones are all bent to one side (``_starts``), unless a target is beyond reach, or targets are
-   proven to exclude each other (``optimise.reach_proof``): then other starts lead to the same pose.
+   from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to one side, unless a target is
+   beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to the same
+   poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
 3. Where tasks can't all be met they are weighed against each other and against the posture task (``_weighed``):
    targets pull with bounded forces, by weight (``_statuses`` names the cause). Where all targets but those beyond reach
    are met, fewer and cheaper steps lead to the same pose (``_pulled``).
@@ -34,11 +35,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fabrik.chain_fabrik import bend_of_shape
-from .math.operations import Array, Vector
+from .fabrik.passes import Stop
+from .fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
+from .math.operations import SCALAR, Array, Vector
 from .math.quaternion_arrays import angle_between
 from .math.quaternions import Quaternion, conjugate, multiply, rotate
 from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
+from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
 from .optimise.jacobian_steps import StackedRule, step_by_rule
@@ -73,8 +77,8 @@ center of mass is near the edge of its region, and converges slowly. With 8 two 
 times the median move's largest rotation, with 6 none; hips that were led low (nine drags) came behind by up to 0.065 of
 the height instead of 0.018."""
 
-START_ANGLES = (0.3, -0.3, 0.6, -0.6, 0.9)
-"""Changes (radians) of all bones' coordinates, within limits, from the reference pose to the other starts."""
+SWEEP_TOLERANCE = 0.01
+"""Distance, in the tree's units, at which FABRIK's passes end."""
 
 UNMET_COST = 10.0
 """Cost of a body's tasks, without the posture task, from which on another start is tried. It is exceeded in 37 of 180
@@ -342,7 +346,7 @@ def _solved_by_priority(
     used, is_converged = 0, True
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
     nearest_to = near if problem.bends_to_poles(near) else None
-    for first in _starts(problem, near, previous):
+    for first in _starts(problem, near, previous, options):
         found, steps, has_converged = descend_by_priority(stack, first, nearest_to, TREE_STEPS)
         used += steps
         if not problem.may_stay_unmet and not problem.bends_to_poles(found):
@@ -482,21 +486,35 @@ def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
     return not problem.is_met(best) or problem.angle_off(found) < AS_GOOD * problem.angle_off(best)
 
 
-def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None) -> Iterator[State]:
-    """Yield the starts: the pose before, the reference pose, and poses whose bones are all bent to one side.
+def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
+    """Yield the starts: the pose before, the reference pose, FABRIK's pose, and poses whose bones bend to one side.
 
-    Of 600 poses of random trees (plain, within limits, with rotations, with a moving root) whose bones were rotated by
-    up to 2 or 3.1 radians each, 536 are reached from the reference pose alone, 560 with the others.
+    The reference pose comes before FABRIK's, which meets the targets far from the reference pose: the way back along
+    the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12.
     """
     if previous is not None:
         yield state_of_previous(problem, previous)
         if _has_missed(previous):
             return
     yield near
-    stack = problem.stack()
-    turned = np.arange(len(stack.weights)) < len(stack.weights) - stack.shift_count
-    for angle in START_ANGLES:
-        yield stack.applied(near, angle * turned)
+    yield _warm_start(problem, near, options)
+    start, structure = problem.start, problem.start.tree.structure
+    for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
+        coordinates = [*start.coordinates]
+        for j in structure.bones:
+            own = coordinates[j]
+            if len(own) == 4:  # free: a quaternion
+                # About its own x axis: that is how a straight chain bends where nothing else says how.
+                half = 0.5 * angle
+                coordinates[j] = multiply(own, (math.cos(half), math.sin(half), 0.0, 0.0))
+            else:
+                limits = structure.limits[j]
+                x, twist, z = (
+                    low + share * (high - low) if math.isfinite(low) and math.isfinite(high) else 0.0
+                    for low, high in zip(limits.lower, limits.upper, strict=True)
+                )
+                coordinates[j] = clamp(SCALAR, limits, (x, twist, z))
+        yield problem.state(coordinates, near.shifts)
 
 
 def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
@@ -531,6 +549,29 @@ def _stepped(problem: TreeProblem, present: State, options: Options, rule: Stack
     stack = TaskStack(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
     found, taken = step_by_rule(stack, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)
+
+
+def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
+    """Return FABRIK's pose, with joint coordinates clamped to their limits; joints that are to meet do so as before."""
+    start = problem.start
+    tree = start.tree
+    pulls = [
+        EffectorPull(
+            place.joint,
+            near.placed.joints[place.joint] if place.target is None else place.target,
+            (1e-3 if excess else 10.0 if pinned else 1.0) * weight,
+        )
+        for place, weight, pinned, excess in zip(
+            problem.places, problem.weights, problem.pinned, problem.beyond_reach, strict=True
+        )
+    ]
+    roots = tree.structure.roots if options.moves_root else ()
+    swept = sweep_tree(tree, start.points, start.frames, pulls, Stop(SWEEP_TOLERANCE, options.iterations), roots)
+    shifts: list[Vector] = [(0.0, 0.0, 0.0)] * len(tree.structure.roots)
+    for number, root in enumerate(tree.structure.roots):
+        if root in roots:
+            shifts[number] = relative_to(swept.joints[root], start.points[root], 1.0)
+    return problem.state(coordinates_of_tree(tree, tree_frames(start, swept)), shifts)
 
 
 def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> float:

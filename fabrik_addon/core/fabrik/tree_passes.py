@@ -1,0 +1,287 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FABRIK of a tree: passes from the effectors in to the root and out again (Aristidou and Lasenby 2011, section 4.1).
+
+Stage 1 goes from every effector toward the root. In the paper each branch gives a candidate position of its sub-base,
+and the sub-base moves to their centroid; from there stage 1 goes on toward the root. Stage 2 goes from the root
+outward, through every sub-base, to the effectors.
+
+Here a sub-base is a bone that carries the first joints of several branches, a rigid body (the rigid torso of Aristidou,
+Chrysanthou and Lasenby 2016). Stage 1 moves it to the position and rotation at which those joints are nearest to their
+candidates, in the sense of least squares weighted by the effectors beyond each (``math.rigid_fit``); stage 2 rotates it
+about its own joint alone. From sweep ``PLAIN_TREE_SWEEPS + 1`` on all joints are mixed as the joints of a chain are
+(``acceleration``). Sweeps end at the tolerance, at their largest number, or when they no longer reduce the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..math.operations import SCALAR, TINY, Component, Vector
+from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
+from ..math.rigid_fit import fit_frame
+from ..math.vectors import relative_to
+from ..model.frame_transport import transport_rotation
+from ..model.skeleton import Tree
+from ..model.tree_start import StartTree
+from .acceleration import Mixing
+from .passes import Stop
+
+PLAIN_TREE_SWEEPS = 3
+"""Sweeps of a tree before acceleration begins."""
+
+USEFUL_SWEEP = 0.98
+"""Ratio of the error after a sweep to the smallest error before, below which the sweep counts as useful."""
+
+USELESS_SWEEPS = 4
+"""Largest number of sweeps in a row that are not useful: one more such sweep is the last sweep of all."""
+
+SUB_BASE_WEIGHT = 0.05
+"""Weight of a sub-base's own joint, over the sum of the weights beyond it, when its rigid body is fitted to its
+branches: with two branches alone the rotation about the line through their joints would be undetermined."""
+
+
+@dataclass(frozen=True)
+class EffectorPull:
+    """A joint of a tree and its target."""
+
+    joint: int
+    target: Vector
+    """In the tree's units."""
+    weight: Component
+    """Share of this target in the centroids of the sub-bases."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The result of sweeps: joints, and the frames of the bones that carry several joints."""
+
+    joints: list[Vector]
+    sub_base_frames: dict[int, Quaternion]
+
+
+def pull_weights(tree: Tree, pulls: Sequence[EffectorPull]) -> list[Component]:
+    """Return for each joint the sum of the weights of all pulls on the joint itself and on the joints beyond it."""
+    weights: list[Component] = [0.0] * len(tree.structure.parents)
+    for pull in pulls:
+        weights[pull.joint] = weights[pull.joint] + pull.weight
+    for joint in reversed(range(1, len(weights))):
+        parent = tree.structure.parents[joint]
+        weights[parent] = weights[parent] + weights[joint]
+    return weights
+
+
+def sweep_tree(
+    tree: Tree,
+    joints: Sequence[Vector],
+    frames: Sequence[Quaternion],
+    pulls: Sequence[EffectorPull],
+    stop: Stop,
+    roots: Sequence[int],
+) -> Swept:
+    """Sweep until the error is within the tolerance or sweeps are no longer useful; return the best pose.
+
+    The best pose is that with the smallest error, before the first sweep or after any.
+
+    The error is the root of the weighted mean square of the distances from the pulled joints to their targets.
+
+    Args:
+        tree: the bones; their limits are not used.
+        joints: before, in the tree's units.
+        frames: of the bones before.
+        pulls: joints and their targets.
+        stop: error at which the sweeps stop, in the tree's units, and sweeps at most.
+        roots: joints that move: stage 2 starts from where stage 1 has brought them. All other roots stay.
+
+    Returns:
+        joints at the tree's link lengths, with each bone that carries several joints rigid.
+    """
+    weights = pull_weights(tree, pulls)
+    children, is_anchor = tree.structure.children, tree.structure.is_anchor
+    held = {0, *children[0]} if is_anchor else {0}
+    held -= set(roots)
+    sub_bases = {j: frames[j] for j in tree.structure.bones if len(children[j]) > 1 and not (j == 0 and is_anchor)}
+    state, mixing, useless = [*joints], Mixing(SCALAR), 0
+    best, best_error = Swept(state, sub_bases), _error(state, pulls)
+    for sweep in range(1, stop.iterations + 1):
+        if best_error <= stop.tolerance or useless > USELESS_SWEEPS:
+            break
+        swept = [*state]
+        sub_bases = dict(sub_bases)
+        backward_pass(tree, swept, sub_bases, pulls, weights, held)
+        for j in held:
+            swept[j] = joints[j]
+        forward_pass(tree, swept, sub_bases, weights)
+        error = _error(swept, pulls)
+        useless = 0 if error < USEFUL_SWEEP * best_error else useless + 1
+        if error < best_error:
+            best, best_error = Swept(swept, sub_bases), error
+        state = _mixed(mixing, state, swept, error) if sweep > PLAIN_TREE_SWEEPS else swept
+    return best
+
+
+def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Component) -> list[Vector]:
+    """Return the accelerated joints for the next sweep, given the joints before and after the last sweep."""
+    before, after = ([part for joint in row for part in joint] for row in (state, swept))
+    flat = mixing.next_input(before, after, error)
+    return [*zip(flat[0::3], flat[1::3], flat[2::3], strict=True)]
+
+
+def backward_pass(
+    tree: Tree,
+    joints: list[Vector],
+    sub_bases: dict[int, Quaternion],
+    pulls: Sequence[EffectorPull],
+    weights: Sequence[Component],
+    held: set[int],
+) -> None:
+    """Put the effectors on their targets and move every joint toward its children, to the links' lengths (stage 1).
+
+    Children come before their parents. A joint with one child goes to the point at the link's length from the child, on
+    the line to where the joint was; a joint with several children to the position of the rigid body fitted to them; a
+    joint with a target of its own to the centroid of that target and the candidate of its children. Joints that are
+    held, the fixed roots, stay.
+    """
+    goals: dict[int, tuple[Vector, Component]] = {}
+    for pull in pulls:
+        goal, weight = pull.target, pull.weight
+        if pull.joint in goals:  # several targets of one joint become their centroid
+            other, other_weight = goals[pull.joint]
+            goal, weight = _centroid(other, goal, other_weight, weight), other_weight + weight
+        goals[pull.joint] = goal, weight
+    children, lengths = tree.structure.children, tree.lengths
+    for j in range(len(joints) - 1, -1, -1):
+        beyond = children[j]
+        if j in held:
+            continue
+        candidate: Vector | None = None
+        if len(beyond) == 1:
+            (x, y, z), (ax, ay, az) = joints[j], joints[beyond[0]]
+            dx, dy, dz = x - ax, y - ay, z - az
+            share = lengths[beyond[0]] / (math.sqrt(dx * dx + dy * dy + dz * dz) + TINY)
+            candidate = (ax + dx * share, ay + dy * share, az + dz * share)
+        elif beyond:
+            candidate = _fit_sub_base(tree, j, joints, sub_bases, weights)
+        if j in goals:
+            goal, weight = goals[j]
+            candidate = goal if candidate is None else _centroid(candidate, goal, weights[j] - weight, weight)
+        if candidate is not None:
+            joints[j] = candidate
+
+
+def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vector:
+    """Return ``(first a + second b) / (first + second)``."""
+    share = second / (first + second)
+    return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2])
+
+
+def _fit_sub_base(
+    tree: Tree,
+    sub_base: int,
+    joints: Sequence[Vector],
+    sub_bases: dict[int, Quaternion],
+    weights: Sequence[Component],
+) -> Vector:
+    """Fit the rigid body of a sub-base to the joints of its branches; return the position of its own joint.
+
+    The body's frame is kept in ``sub_bases``: the rotation that minimises the weighted squared distances of the body's
+    joints from the candidates, with the weighted centroids of both at one point.
+    """
+    beyond = tree.structure.children[sub_base]
+    shares = [SUB_BASE_WEIGHT * weights[sub_base], *(weights[child] for child in beyond)]
+    total = sum(shares) + TINY
+    points = [(0.0, 0.0, 0.0), *(tree.offsets[child] for child in beyond)]
+    places = [joints[sub_base], *(joints[child] for child in beyond)]
+    middle = _mean(points, shares, total)
+    center = _mean(places, shares, total)
+    frame = fit_frame(
+        sub_bases[sub_base],
+        [(x - middle[0], y - middle[1], z - middle[2]) for x, y, z in points],
+        [(x - center[0], y - center[1], z - center[2]) for x, y, z in places],
+        shares,
+    )
+    sub_bases[sub_base] = frame
+    dx, dy, dz = rotate(frame, middle)
+    return center[0] - dx, center[1] - dy, center[2] - dz
+
+
+def _mean(points: Sequence[Vector], shares: Sequence[Component], total: Component) -> Vector:
+    """Return the weighted centroid of points, whose weights add up to a total."""
+    x, y, z = (
+        sum(share * point[axis] for point, share in zip(points, shares, strict=True)) / total for axis in range(3)
+    )
+    return x, y, z
+
+
+def forward_pass(
+    tree: Tree,
+    joints: list[Vector],
+    sub_bases: dict[int, Quaternion],
+    weights: Sequence[Component],
+) -> None:
+    """Move every joint toward its parent, to the link's length, from the roots to the effectors (stage 2).
+
+    A bone that carries several joints keeps its own joint and is rotated so that its joints are nearest to their
+    positions after stage 1.
+    """
+    children, lengths = tree.structure.children, tree.lengths
+    for j in tree.structure.bones:
+        beyond = children[j]
+        x, y, z = joints[j]
+        if j == 0 and tree.structure.is_anchor:
+            continue
+        if len(beyond) == 1:
+            bx, by, bz = joints[beyond[0]]
+            dx, dy, dz = bx - x, by - y, bz - z
+            share = lengths[beyond[0]] / (math.sqrt(dx * dx + dy * dy + dz * dz) + TINY)
+            joints[beyond[0]] = (x + dx * share, y + dy * share, z + dz * share)
+        else:
+            places = [(bx - x, by - y, bz - z) for bx, by, bz in (joints[child] for child in beyond)]
+            shares = [weights[child] for child in beyond]
+            frame = fit_frame(sub_bases[j], [tree.offsets[child] for child in beyond], places, shares)
+            sub_bases[j] = frame
+            for child in beyond:
+                dx, dy, dz = rotate(frame, tree.offsets[child])
+                joints[child] = (x + dx, y + dy, z + dz)
+
+
+def _error(joints: Sequence[Vector], pulls: Sequence[EffectorPull]) -> float:
+    """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k.
+
+    p_k is the pulled joint, t_k its target.
+    """
+    total: Component = 0.0
+    weights: Component = TINY
+    for pull in pulls:
+        x, y, z = joints[pull.joint]
+        tx, ty, tz = pull.target
+        x, y, z = x - tx, y - ty, z - tz
+        total = total + pull.weight * (x * x + y * y + z * z)
+        weights = weights + pull.weight
+    return math.sqrt(total / weights)
+
+
+def tree_frames(start: StartTree, swept: Swept) -> list[Quaternion]:
+    """Return the bones' frames after their joints have moved, by frame transport from the roots outward.
+
+    ``d_j = R(d_p l_j, l'_j) d_p``, with p the parent of joint j and the other symbols as in ``model.frame_transport``;
+    d_p is left out for a bone that doesn't inherit its parent's rotation.
+    """
+    structure, joints = start.tree.structure, swept.joints
+    frames: list[Quaternion] = [*start.frames]
+    deltas: dict[int, Quaternion] = {}
+    for j in structure.bones:
+        if j == 0 and structure.is_anchor:
+            continue
+        if j in swept.sub_base_frames:
+            frames[j] = swept.sub_base_frames[j]
+            deltas[j] = multiply(frames[j], conjugate(start.frames[j]))
+            continue
+        child = structure.children[j][0]
+        before, after = (relative_to(points[child], points[j], 1.0) for points in (start.points, joints))
+        parent_rotation = deltas.get(structure.parents[j]) if structure.inherits[j] else None
+        deltas[j] = transport_rotation(SCALAR, parent_rotation, before, after, x_axis(start.frames[j]))
+        frames[j] = multiply(deltas[j], start.frames[j])
+    return frames
