@@ -37,12 +37,11 @@ from numpy.typing import NDArray
 from .fabrik.chain_fabrik import bend_of_shape
 from .fabrik.passes import Stop
 from .fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
-from .math.operations import SCALAR, Array, Vector
+from .math.operations import Array, Vector
 from .math.quaternion_arrays import angle_between
 from .math.quaternions import Quaternion, conjugate, multiply, rotate
 from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
-from .model.joint_limits import clamp
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
 from .optimise.jacobian_steps import StackedRule, step_by_rule
@@ -79,6 +78,9 @@ the height instead of 0.018."""
 
 SWEEP_TOLERANCE = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
+
+START_ANGLES = (0.3, -0.3, 0.6, -0.6, 0.9)
+"""Changes (radians) of all bones' coordinates, within limits, from the reference pose to the last starts."""
 
 UNMET_COST = 10.0
 """Cost of a body's tasks, without the posture task, from which on another start is tried. It is exceeded in 37 of 180
@@ -490,7 +492,9 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
     """Yield the starts: the pose before, the reference pose, FABRIK's pose, and poses whose bones bend to one side.
 
     The reference pose comes before FABRIK's, which meets the targets far from the reference pose: the way back along
-    the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12.
+    the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12. Of 600
+    poses of random trees (plain, within limits, with rotations, with a moving root) whose bones were rotated by up to 2
+    or 3.1 radians each, 536 are reached from the reference pose alone, 565 with the other starts.
     """
     if previous is not None:
         yield state_of_previous(problem, previous)
@@ -498,23 +502,10 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
             return
     yield near
     yield _warm_start(problem, near, options)
-    start, structure = problem.start, problem.start.tree.structure
-    for angle, share in ((0.15, 0.5), (-0.15, 0.25), (0.6, 0.75), (-0.6, 0.1)):
-        coordinates = [*start.coordinates]
-        for j in structure.bones:
-            own = coordinates[j]
-            if len(own) == 4:  # free: a quaternion
-                # About its own x axis: that is how a straight chain bends where nothing else says how.
-                half = 0.5 * angle
-                coordinates[j] = multiply(own, (math.cos(half), math.sin(half), 0.0, 0.0))
-            else:
-                limits = structure.limits[j]
-                x, twist, z = (
-                    low + share * (high - low) if math.isfinite(low) and math.isfinite(high) else 0.0
-                    for low, high in zip(limits.lower, limits.upper, strict=True)
-                )
-                coordinates[j] = clamp(SCALAR, limits, (x, twist, z))
-        yield problem.state(coordinates, near.shifts)
+    stack = problem.stack()
+    is_of_bone = np.arange(len(stack.weights)) < len(stack.weights) - stack.shift_count
+    for angle in START_ANGLES:
+        yield stack.applied(near, angle * is_of_bone)
 
 
 def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:

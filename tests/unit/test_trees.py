@@ -63,6 +63,16 @@ def test_reachable_targets_are_reached_and_bones_keep_their_shape(seed: int, joi
     assert (solution.status == REACHED).all()
 
 
+@pytest.mark.parametrize("seed", [1013, 1032, 1036, 1038])
+def test_targets_of_poses_turned_far_are_reached_from_other_starts(seed: int) -> None:
+    """From the reference pose alone none of these is: it leads to a local minimum."""
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, int(rng.integers(6, 18)))
+    pose = replace(pose, rotations=np.tile([1.0, 0.0, 0.0, 0.0], (len(pose.positions), 1)))
+    targets = posed(rng, chain, pose, 3.1)[chain.tips]
+    assert (solve(chain, pose, Goals(targets)).status == REACHED).all()
+
+
 @settings(max_examples=40)
 @given(seed=seeds, joints=st.integers(4, 20))
 def test_far_targets_leave_the_shape_alone_too(seed: int, joints: int) -> None:
