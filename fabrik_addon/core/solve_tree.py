@@ -96,13 +96,6 @@ and came no nearer in any of 150."""
 GRADUAL_STEPS = 8
 """Steps with small weights, at most, in that descent: until it converged it took 43, and ended nowhere else."""
 
-FAR_MOVE = 0.05
-"""Distance, in the tree's units, by which an effector is farther from its target than in the solution before, from
-which on chains with a fixed root descend with the smaller weights of ``OF_CHAINS`` first. Without that bones of a spine
-that was led 0.13 m on in one move ended up to 41 degrees apart on the way out and on the way back, in 31 steps. With
-0.02 a frame of a hand that is led low in 40 frames was solved that way now and then, and a bone rotated by 36 degrees
-in one of them instead of 7; radial paths of 20 moves took half as long again."""
-
 AS_GOOD = 0.9
 """Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better, and of
 the costs of two poses of a body."""
@@ -423,13 +416,9 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
         start = first
         if previous is not None and (options.continues or not is_body):
             start = _turned_where_known(problem, previous.by_weight) or first
-        used = 0
-        if firmness.is_strict and problem.farthest(start) > _missed_before(problem, previous) + FAR_MOVE:
-            start, used, _ = least_cost(stack, start, reference, most, OF_CHAINS)
         of_targets = None if previous is None else _turned_where_known(problem, previous.of_targets)
         begins = Beginning.MOVE if options.is_move else Beginning.FAR if previous is None else Beginning.NEAR
         found = descend_by_weight(stack, start, reference, most, firmness, begins, of_targets)
-        found = found._replace(steps=used + found.steps)
         missed = problem.farthest(found.state) if previous is None and not problem.has_far_target else 0.0
         if missed > MISSED and problem.farthest(first) - missed > MISSED:
             softly = OF_CHAINS if firmness.is_strict else firmness
@@ -443,14 +432,6 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
             found = found._replace(steps=steps)
     most_turn = _most_turn(problem, found.by_weight, options)
     return found._replace(state=_within_turn(stack, first, found.state, most_turn))
-
-
-def _missed_before(problem: TreeProblem, previous: TreeSolution | None) -> float:
-    """Return the largest distance of an effector from its target in a solution; 0 without one."""
-    if previous is None:
-        return 0.0
-    missed = zip(previous.error, problem.start.own_lengths, problem.tolerances, strict=True)
-    return max((error * length for error, length, tolerance in missed if math.isfinite(tolerance)), default=0.0)
 
 
 def firmness_of(problem: TreeProblem) -> Firmness:

@@ -4,11 +4,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from fabrik_addon.core.math.operations import SCALAR, Component
 from fabrik_addon.core.model.tree_start import start_tree
-from fabrik_addon.core.optimise.newton_step import CostModel, PoseCost, Swings, newton_step
+from fabrik_addon.core.optimise.newton_step import (
+    CostModel,
+    PoseCost,
+    Swings,
+    cost_at,
+    modelled,
+    newton_step,
+    with_forces,
+)
 from fabrik_addon.core.optimise.task_loss import Loss
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, state_of
@@ -59,6 +70,41 @@ def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
     expected = (jacobian.T * weights) @ jacobian - loss.softening(jacobian, at, weights)
     found = np.array([gradient(-step * axis) - gradient(step * axis) for axis in np.eye(5)]) / (2.0 * step)
     assert np.allclose(found, expected, atol=1e-3)
+
+
+def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_ellipses() -> None:
+    """Along the tangents of swings that a target beyond reach holds there."""
+    chain, pose = y_tree()
+    count = len(chain.lengths)
+    limits = {"lower": np.full((count, 3), -0.9), "upper": np.full((count, 3), 0.9)}
+    start = start_tree(replace(chain, **limits), pose)
+    rng = np.random.default_rng(3)
+    tree = start.tree
+    rest = state_of(tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    stack = TaskStack(tree, [[(PositionTask(9, (9.0, 4.0, -3.0)), 1.0)]], False)
+    state = stack.applied(rest, rng.normal(size=len(stack.weights)))
+    loss = Loss([3], np.array([50.0]), np.array([np.inf]), [False])
+    here = cost_at(stack, loss, state, state)
+    model = modelled(stack, here)
+    whole = with_forces(stack, loss, model, here.weights * here.residual, True)
+    hessian = whole.jacobian.T @ (here.weights[:, None] * whole.jacobian) + whole.curvature
+    hessian += np.diag(stack.posture_weights)
+    share, normals = stack.ellipses(state)
+    first, second = tree.structure.swing_columns
+    slope = model.jacobian.T @ (here.weights * here.residual)
+    step, compared = 1e-4, 0
+    for k in np.flatnonzero(share >= 1.0 - 1e-9):
+        nx, nz = normals[k]
+        swing = state.swing_twists[tree.structure.ellipses[k], ::2]
+        if slope[[first[k], second[k]]] @ swing <= 0.0:
+            continue
+        tangent = np.zeros(len(slope))
+        tangent[first[k]], tangent[second[k]] = nz, -nx
+        values = [cost_at(stack, loss, stack.applied(state, t * tangent), state).cost for t in (step, 0.0, -step)]
+        bent = (values[0] - 2.0 * values[1] + values[2]) / (2.0 * step**2)
+        assert tangent @ hessian @ tangent == pytest.approx(bent, rel=1e-4)
+        compared += 1
+    assert compared
 
 
 def test_steps_that_alternate_are_shortened_until_they_end() -> None:

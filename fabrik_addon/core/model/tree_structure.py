@@ -312,6 +312,14 @@ class TreeStructure:
         return found
 
     @cached_property
+    def turns_axes(self) -> Array:
+        """(N, N) the same, but 1 and 0 for swing and twist of one bone: the swing rotates the twist's axis."""
+        bones = self.column_bones
+        twists = np.array([axis == 1 and not self.is_free[bone] for bone, axis in self.columns], float)
+        found: Array = self.turns_columns + 0.5 * (bones[:, None] == bones) * (twists - twists[:, None])
+        return found
+
+    @cached_property
     def chosen(self) -> NDArray[np.intp]:
         """(N,) place of each column in an array (B, 3)."""
         row = {bone: 3 * number for number, bone in enumerate(self.turning)}

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from ..math.factorisation import damped_inverse, positive_inverse
 from ..math.operations import Array, Component, Condition
 from ..math.positive_part import positive_part
+from ..model.joint_limits import AT_LIMIT
 from ..model.tree_motions import TreeMotions
 from .task_loss import Loss
 from .task_stack import TaskStack
@@ -68,6 +69,9 @@ with K projected in all of them 8."""
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
 (``positive_inverse``). The posture task's weights are 0.25 and more."""
+
+MORE_DAMPING, DAMPING_ROUNDS = 4.0, 12
+"""Factor of lambda, and trials at most, until the second derivatives are positive definite (``damped_step``)."""
 
 LEAST_INVERSE = 1e-12
 """A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is 1e8."""
@@ -208,15 +212,50 @@ def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
     return CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape), motions)
 
 
-def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
-    """Return the model with the K of forces f (M,)."""
-    curvature = stack.curvature(model.motions, forces)
+def with_forces(
+    stack: TaskStack, loss: Loss, model: CostModel, forces: Array, curves_swings: bool = False
+) -> CostModel:
+    """Return the model with the K of forces f (M,).
+
+    ``curves_swings`` adds what swings change of axes (``_of_swings``), which is exact near a minimum. From poses far
+    from the targets it leads bodies to other minima: two of 20 poses of straight limbs, turned far, weren't found.
+    """
+    curvature = stack.curvature(model.motions, forces, curves_swings)
     if not curvature.any():
         # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
         # step of its path instead of 2 ("near" of bench row "body-path").
         return model
+    if curves_swings and len(stack.tree.structure.ellipses):
+        curvature += _of_swings(stack, model, forces)
     whole = model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
     return whole._replace(is_whole=True)
+
+
+def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
+    """Return the part of K (N + S, N + S) of the half-sines s of swings in ellipses.
+
+    With ``g = J^T f`` and ``w^2 = 1 - s.s``, the axes turn with x and z: ``-s.g (I + s s^T / w^2)``. A swing that is
+    held on its ellipse goes along the tangent t alone, and back along its ray: ``s.b t^T A t`` more, with the slope
+    ``b = g + P (q0 - q)`` and A the diagonal matrix of 1 / radius^2. Without both a hand led beyond reach with a fixed
+    root took 20 ms (median) instead of 8: steps were refused, as K was indefinite at the minimum.
+    """
+    structure, toward = stack.tree.structure, model.here.toward
+    columns = np.array(structure.swing_columns)
+    swings, radii = structure.swings(model.here.state.swing_twists)
+    share, normals = stack.ellipses(model.here.state)
+    torques = _product(model.jacobian.swapaxes(-1, -2), forces)
+    inside, outward = (
+        _dot(swings, slope.take(columns.T, -1)) for slope in (torques, torques + toward * stack.posture_weights)
+    )
+    width = np.maximum(1.0 - _dot(swings, swings), 1e-6)
+    along = normals[..., ::-1] * (1.0, -1.0)
+    of_tangent = outward * _dot(along / radii, along / radii) - inside * (1.0 + _dot(swings, along) ** 2 / width)
+    is_held = (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
+    found = np.zeros(model.curvature.shape)
+    for i, k in np.ndindex(2, 2):
+        free = -inside * ((i == k) + swings[..., i] * swings[..., k] / width)
+        found[..., columns[i], columns[k]] = np.where(is_held, of_tangent * along[..., i] * along[..., k], free)
+    return found
 
 
 def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array, is_short: Condition) -> Array:
@@ -288,6 +327,18 @@ def definite_step(
         return without, step
     model = model.with_curvature(without_negative(stack, model.curvature))
     return model, newton_step(stack, model, damping, active)
+
+
+def damped_step(
+    stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]
+) -> tuple[Component, tuple[Array, Array, NDArray[np.bool_], Condition] | None]:
+    """Return the lambda with which the second derivatives are positive definite, and ``newton_step`` with that."""
+    for _ in range(DAMPING_ROUNDS):
+        step = newton_step(stack, model, damping, active)
+        if step is not None:
+            break
+        damping = stack.ops.maximum(MORE_DAMPING * damping, 1.0)
+    return damping, step
 
 
 def newton_step(

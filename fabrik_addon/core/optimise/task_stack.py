@@ -281,7 +281,7 @@ class TaskStack:
         jacobian *= self.row_weights[..., None]
         return jacobian
 
-    def curvature(self, motions: TreeMotions, forces: Array) -> Array:
+    def curvature(self, motions: TreeMotions, forces: Array, rotates_twists: bool = False) -> Array:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
@@ -296,6 +296,7 @@ class TaskStack:
         Args:
             motions: of the state.
             forces: (M,) f (``newton_step``).
+            rotates_twists: whether a swing rotates its bone's twist, which is exact, or both orders count alike.
         """
         structure = self.tree.structure
         _, _, rows = self.at_points
@@ -305,7 +306,8 @@ class TaskStack:
             return found
         by_joint = motions.by_joint.take(self._point_rows, -3)[..., :count]
         moments = (crossing((forces * self.row_weights)[..., rows]) @ by_joint).sum(-3)
-        half = structure.turns_columns * (motions.axes @ moments)
+        turns = structure.turns_axes if rotates_twists else structure.turns_columns
+        half = turns * (motions.axes @ moments)
         found[..., :count, :count] = half + half.swapaxes(-1, -2)
         return found
 

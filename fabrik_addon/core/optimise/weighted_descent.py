@@ -33,6 +33,7 @@ from .newton_step import (
     SHORT_STEP,
     bounds_of,
     cost_at,
+    damped_step,
     definite_step,
     forces_at,
     modelled,
@@ -382,13 +383,15 @@ def least_cost(
     if step is None or np.abs(step[0]).max(initial=0.0) > SHORT_STEP:
         back = pseudo_inverse(model.jacobian[..., stack.spans[0], :], stack.inverse_posture_weights, 1e-6)
         forces = forces_at(stack, model, back, here.residual, is_done & False)
-        model, step = with_forces(stack, loss, model, forces), None
+        model, step = with_forces(stack, loss, model, forces, firmness.is_strict), None
     before = np.zeros(here.toward.shape)
     # Of taut chains the forces W r hardly change from one pose to the next. Without K after a first step that is
     # refused a move beyond reach took 9 trials instead of 3 to 8.
     lacks_forces = step is not None and firmness.is_strict
     for _ in range(steps):
-        if step is None:
+        if step is None and firmness.is_strict:
+            damping, step = damped_step(stack, model, damping, active)
+        elif step is None:
             model, step = definite_step(stack, model, damping, active)
         is_gain: Condition = is_done & False
         if step is not None:
@@ -425,9 +428,9 @@ def least_cost(
                     break
                 model, is_short = modelled(stack, here), np.abs(change).max(-1, initial=0.0) <= SHORT_STEP
                 forces = forces_at(stack, model, back, predicted, is_gain & is_short)
-                model = with_forces(stack, loss, model, forces)
+                model = with_forces(stack, loss, model, forces, firmness.is_strict)
         if lacks_forces and not ops.any(is_gain):
-            model = with_forces(stack, loss, model, forces_at(stack, model, back, here.residual, is_gain))
+            model = with_forces(stack, loss, model, forces_at(stack, model, back, here.residual, is_gain), True)
         lacks_forces = False
         raised = ops.where(is_done, damping, ops.maximum(damping, least_raised) * growth)
         damping, growth = ops.where(is_gain, less, raised), ops.where(is_gain, 2.0, 2.0 * growth)
