@@ -87,6 +87,13 @@ class Anatomy:
         highest = max((float(self.skeleton.heads[place] @ self.up) for place in self.limbs.central), default=-np.inf)
         return highest - float(legs.start @ self.up)
 
+    def has_head(self, legs: Pair) -> bool:
+        """Return whether central bones lead on from the bone that the legs hang from."""
+        reach = [
+            self.trees.lengths[child] for child in self.skeleton.children[legs.parent] if child in self.limbs.central
+        ]
+        return max(reach, default=0.0) > 0.2 * legs.length
+
     def _ankle(self, points: Array) -> int:
         """Return the joint after which a leg leads forward more than down."""
         heights = points @ self.up

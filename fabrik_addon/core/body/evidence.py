@@ -139,7 +139,13 @@ def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> lis
 def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReading) -> None:
     """Move the shape's head to the bone of that name before or after it: lengths hardly tell which of two it is."""
     heads = [place for place, guess in shape.guesses.items() if guess.role is Role.HEAD]
+    beyond = [place for place, guess in shape.guesses.items() if guess.role in (Role.NECK, Role.HEAD)]
+    for place in beyond:
+        if any(named.get(above) is Role.HEAD for above in skeleton.ancestors(place)[2:]):
+            del shape.guesses[place]  # hair, or what is in a head
     for place in heads:
+        if place not in shape.guesses:
+            continue
         guess = shape.guesses[place]
         after = [child for child in skeleton.children[place] if named.get(child) is Role.HEAD]
         before = [above for above in skeleton.ancestors(place)[1:3] if named.get(above) is Role.HEAD]

@@ -116,7 +116,7 @@ def take_limb(skeleton: RestSkeleton, trees: Subtrees, first: int, parent: int) 
         if digits:
             break
         path.append(trees.main[last])
-        along += skeleton.distance(last, path[-1])
+        along += _distance(skeleton, last, path[-1])
     heads = skeleton.heads[path]
     starts = [digit[0] for digit in digits]
     end = skeleton.heads[starts].mean(axis=0) if starts else end_point(skeleton, path[-1])
@@ -128,9 +128,13 @@ def end_point(skeleton: RestSkeleton, place: int) -> Array:
     own = skeleton.tails[place] - skeleton.heads[place]
     length = float(np.linalg.norm(own))
     parent = skeleton.parents[place]
-    most = skeleton.distance(parent, place) if parent >= 0 else length
+    most = _distance(skeleton, parent, place) if parent >= 0 else length
     end: Array = skeleton.heads[place] + own * (min(1.0, most / length) if length > 0.0 else 0.0)
     return end
+
+
+def _distance(skeleton: RestSkeleton, a: int, b: int) -> float:
+    return float(np.linalg.norm(skeleton.heads[a] - skeleton.heads[b]))
 
 
 def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -> list[tuple[int, ...]]:
@@ -140,7 +144,7 @@ def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -
     limb before them. A branch of a digit is a digit too: Rigify's thumb hangs from the palm bone of the index finger.
     """
     reaches = {
-        child: skeleton.distance(place, child) + trees.lengths[child]
+        child: _distance(skeleton, place, child) + trees.lengths[child]
         for child in skeleton.children[place]
         if trees.main[child] >= 0 or not _is_inside(skeleton, trees, place, child)
     }

@@ -46,10 +46,6 @@ class RestSkeleton:
         """Largest extent of the heads along an axis."""
         return float(np.ptp(self.heads, axis=0).max())
 
-    def distance(self, a: int, b: int) -> float:
-        """Return the distance between the heads of two bones."""
-        return float(np.linalg.norm(self.heads[a] - self.heads[b]))
-
     def ancestors(self, place: int) -> list[int]:
         """Return the bone and its ancestors, root last."""
         line = []

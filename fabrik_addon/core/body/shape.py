@@ -203,7 +203,7 @@ def _on_two_pairs(anatomy: Anatomy, standing: list[Pair], against: Array | None)
     legs = min(standing, key=lambda pair: float(pair.start @ forward))
     arms = [pair for pair in standing if pair is not legs]
     apart = float((arms[0].start - legs.start) @ forward)
-    if apart < 0.3 * legs.length:
+    if apart < 0.3 * legs.length or (arms[0].parent == legs.parent and not anatomy.has_head(legs)):
         return None
     return _Stance(legs, [*arms, *(pair for pair in _arms(anatomy, legs) if pair is not arms[0])], forward, sureness)
 
@@ -211,7 +211,14 @@ def _on_two_pairs(anatomy: Anatomy, standing: list[Pair], against: Array | None)
 def _on_one_pair(anatomy: Anatomy, legs: Pair) -> _Stance | None:
     """Return the stance of a creature on one pair of limbs; None where that is no such creature."""
     arms = _arms(anatomy, legs)
+    others = [
+        pair for pair in anatomy.pairs if all(pair is not each for each in (legs, *arms)) and pair.parent == legs.parent
+    ]
+    if not arms and any(pair.length > 0.65 * legs.length and len(pair.first.path) > 1 for pair in others):
+        return None
     if not arms and not _carries_trunk(anatomy, legs):
+        return None
+    if arms and arms[0].parent == legs.parent and not anatomy.has_head(legs):
         return None
     return _Stance(legs, arms, *anatomy.forward([legs], arms))
 
@@ -239,9 +246,9 @@ def _creature(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> 
         None,
     )
     confidence = creature.confidence if creature else 0.65
-    if is_on_two:
+    if len(standing) == 2:
         confidence *= min(1.0, 0.1 + 2.0 * sureness)
-    description = creature or (QUADRUPED if is_on_two else HUMAN)
+    description = creature or (HUMAN if len(standing) == 1 else QUADRUPED)
     reading = ShapeReading(creature.name if creature else WITH_LIMBS, anatomy.up, forward, sureness, anatomy.plane)
     singles = [] if arms else _single_arms(anatomy, legs)
     for limb, sign in ((legs.first, 1), (legs.second, -1)):
@@ -312,15 +319,20 @@ def _put_limb(
 ) -> None:
     """Give the bones of an arm or a leg their roles."""
     roles = segment_roles(kind, limb.points, anatomy.offsets(limb), bool(limb.digits))
-    ended = False
-    for index, (place, (role, sure)) in enumerate(zip(limb.path, roles, strict=True)):
-        if role is not None:
-            at_end = ended and not limb.digits and reading.creature == HUMAN.name and kind is HUMAN.leg
-            link = float(np.linalg.norm(limb.points[index + 1] - limb.points[index]))
-            doubt = 0.5 if at_end or link < NO_JOINT * anatomy.height else 1.0
-            doubt *= sure if kind in (QUADRUPED.arm, QUADRUPED.leg) else 1.0  # their proportions differ most
-            reading.guesses[place] = Guess(role, sign, number, doubt * confidence * sure)
-        ended = ended or role is kind.roles[-1]
+    if any(role is not None for role, _ in roles):
+        ended = False
+        for index, (place, (role, sure)) in enumerate(zip(limb.path, roles, strict=True)):
+            if role is not None:
+                at_end = ended and not limb.digits and reading.creature == HUMAN.name and kind is HUMAN.leg
+                link = float(np.linalg.norm(limb.points[index + 1] - limb.points[index]))
+                doubt = 0.5 if at_end or link < NO_JOINT * anatomy.height else 1.0
+                doubt *= sure if kind in (QUADRUPED.arm, QUADRUPED.leg) else 1.0  # their proportions differ most
+                reading.guesses[place] = Guess(role, sign, number, doubt * confidence * sure)
+            ended = ended or role is kind.roles[-1]
+    elif len(limb.path) > 3:
+        for place in limb.path:
+            reading.guesses[place] = Guess(Role.LIMB, sign, number, 0.7 * confidence)
+        return
     last = kind.roles[-1]
     ahead = [(-float(anatomy.skeleton.heads[digit[0]] @ reading.forward), digit) for digit in limb.digits]
     for which, (_, digit) in enumerate(sorted(ahead)):

@@ -11,6 +11,7 @@ from .anatomy import Anatomy
 from .creature import Creature
 from .limbs import LONG, Limb, Pair, take_limb
 from .part import Role
+from .rest_skeleton import RestSkeleton
 from .shape_reading import Guess, ShapeReading
 from .symmetry import SHORT, tails_are_true
 
@@ -36,7 +37,9 @@ def put_trunk(
     chest = front.parent if front else (singles[0].parent if singles else -1)
     start = front.base if front else (singles[0].points[0] if singles else None)
     tail = _tail(anatomy, reading.forward, hips, chest) or _loose_tail(anatomy, reading.forward, hips)
-    if not creature.upright and _starts_trunk(anatomy, skeleton.parents[hips], hips, chest):
+    if tail and skeleton.parents[tail[0]] not in (hips, -1):
+        hips = skeleton.parents[tail[0]]
+    elif not creature.upright and _starts_trunk(anatomy, skeleton.parents[hips], hips, chest):
         hips = skeleton.parents[hips]
     for place in tail:
         guesses[place] = Guess(Role.TAIL, 0, 0, (0.9 if len(tail) > 1 else 0.6) * confidence)
@@ -45,9 +48,7 @@ def put_trunk(
         return
     line = skeleton.path(hips, chest)
     for place in line[1:-1]:
-        at_hips = skeleton.parents[hips] == place and skeleton.distance(hips, place) < 0.15 * skeleton.distance(
-            hips, chest
-        )
+        at_hips = skeleton.parents[hips] == place and _step(skeleton, hips, place) < 0.15 * _step(skeleton, hips, chest)
         guesses[place] = Guess(Role.HIPS if at_hips else Role.SPINE, 0, 0, 0.95 * confidence)
     guesses[chest] = Guess(Role.CHEST, 0, 0, 0.95 * confidence)
     above, sure = _head_chain(anatomy, chest, set(line))
@@ -82,9 +83,9 @@ def _starts_trunk(anatomy: Anatomy, parent: int, hips: int, chest: int) -> bool:
     skeleton = anatomy.skeleton
     if parent < 0 or chest < 0 or hips not in skeleton.ancestors(chest):
         return False
-    step = skeleton.distance(parent, hips)
+    step = _step(skeleton, parent, hips)
     touching = float(np.linalg.norm(skeleton.tails[parent] - skeleton.heads[hips])) < 0.1 * step
-    return touching and SHORT * skeleton.size < step < 0.5 * skeleton.distance(parent, chest)
+    return touching and SHORT * skeleton.size < step < 0.5 * _step(skeleton, parent, chest)
 
 
 def _along(anatomy: Anatomy, place: int, child: int, point: Array) -> float | None:
@@ -116,6 +117,8 @@ def _tail(anatomy: Anatomy, forward: Array, hips: int, chest: int) -> tuple[int,
     toward = set(skeleton.path(hips, chest)) if chest >= 0 else {hips}
     near, best, longest = skeleton.ancestors(hips)[:3], tuple[int, ...](), 0.0
     for parent in near:
+        if chest >= 0 and parent != hips and parent not in anatomy.limbs.central:
+            continue
         for child in skeleton.children[parent]:
             if child not in anatomy.limbs.central or child in toward or child in near:
                 continue
@@ -146,17 +149,17 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
         children = [child for child in children if trees.lengths[child] > 0.0 and not _hangs(anatomy, place, child)]
         if not children or (chain and not touching and len(skeleton.children[place]) > 2):
             break
-        child = max(children, key=lambda each: trees.lengths[each] + skeleton.distance(place, each))
+        child = max(children, key=lambda each: trees.lengths[each] + _step(skeleton, place, each))
         if chain:
             distance = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
-            if skeleton.distance(place, child) < NO_JOINT * skeleton.size or (touching and distance > 0.5 * own):
+            if _step(skeleton, place, child) < NO_JOINT * skeleton.size or (touching and distance > 0.5 * own):
                 break
             if not skeleton.children[child]:
                 turn, ratio = _after_neck(anatomy, skeleton.parents[place], place, child)
                 if turn < 0.3:
                     break
-                if skeleton.distance(place, child) > (0.06 if len(chain) > 1 else 0.085) * anatomy.height:
+                if _step(skeleton, place, child) > (0.06 if len(chain) > 1 else 0.085) * anatomy.height:
                     sure = 0.55 if 1.25 < ratio < 1.75 else 1.0
                     if ratio > 1.5:
                         break
@@ -179,3 +182,7 @@ def _after_neck(anatomy: Anatomy, before: int, place: int, child: int) -> tuple[
     if not min(lengths) > 0.0:
         return 1.0, 1.0
     return float(neck @ head) / (lengths[0] * lengths[1]), lengths[1] / lengths[0]
+
+
+def _step(skeleton: RestSkeleton, a: int, b: int) -> float:
+    return float(np.linalg.norm(skeleton.heads[b] - skeleton.heads[a]))
