@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fabrik_addon.core.math.operations import SCALAR, Component
+from fabrik_addon.core.math.operations import SCALAR, Array, Component
 from fabrik_addon.core.model.tree_start import start_tree
 from fabrik_addon.core.optimise.newton_step import (
     CostModel,
@@ -22,7 +24,7 @@ from fabrik_addon.core.optimise.newton_step import (
 )
 from fabrik_addon.core.optimise.task_loss import Loss
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import PositionTask, state_of
+from fabrik_addon.core.optimise.tasks import PositionTask, State, state_of
 from fabrik_addon.core.optimise.weighted_descent import CONVERGED, share_of_step
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
@@ -72,31 +74,38 @@ def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
     assert np.allclose(found, expected, atol=1e-3)
 
 
-def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_ellipses() -> None:
-    """Along the tangents of swings that a target beyond reach holds there."""
+def limited(lower: Sequence[float], upper: Sequence[float]) -> tuple[TaskStack, State]:
+    """A Y whose bones have limits, one effector pulled far, and the pose at rest."""
     chain, pose = y_tree()
     count = len(chain.lengths)
-    limits = {"lower": np.full((count, 3), -0.9), "upper": np.full((count, 3), 0.9)}
-    start = start_tree(replace(chain, **limits), pose)
-    rng = np.random.default_rng(3)
-    tree = start.tree
-    rest = state_of(tree, start.coordinates, [(0.0, 0.0, 0.0)])
-    stack = TaskStack(tree, [[(PositionTask(9, (9.0, 4.0, -3.0)), 1.0)]], False)
-    state = stack.applied(rest, rng.normal(size=len(stack.weights)))
+    start = start_tree(replace(chain, lower=np.tile(lower, (count, 1)), upper=np.tile(upper, (count, 1))), pose)
+    stack = TaskStack(start.tree, [[(PositionTask(9, (9.0, 4.0, -3.0)), 1.0)]], False)
+    return stack, state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+
+
+def hessian_at(stack: TaskStack, state: State) -> tuple[Loss, CostModel, Array]:
+    """The loss, the model, and its second derivatives with the posture task, whose reference pose is the state."""
     loss = Loss([3], np.array([50.0]), np.array([np.inf]), [False])
-    here = cost_at(stack, loss, state, state)
-    model = modelled(stack, here)
+    model = modelled(stack, cost_at(stack, loss, state, state))
+    here = model.here
     whole = with_forces(stack, loss, model, here.weights * here.residual, True)
     hessian = whole.jacobian.T @ (here.weights[:, None] * whole.jacobian) + whole.curvature
-    hessian += np.diag(stack.posture_weights)
+    return loss, model, hessian + np.diag(stack.posture_weights)
+
+
+def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_ellipses() -> None:
+    """Along the tangents of swings that a target beyond reach holds there."""
+    stack, rest = limited((-0.9, -0.9, -0.9), (0.9, 0.9, 0.9))
+    structure = stack.tree.structure
+    state = stack.applied(rest, np.random.default_rng(3).normal(size=len(stack.weights)))
+    loss, model, hessian = hessian_at(stack, state)
     share, normals = stack.ellipses(state)
-    first, second = tree.structure.swing_columns
-    slope = model.jacobian.T @ (here.weights * here.residual)
+    first, second = structure.swing_columns
+    slope = model.jacobian.T @ (model.here.weights * model.here.residual)
     step, compared = 1e-4, 0
     for k in np.flatnonzero(share >= 1.0 - 1e-9):
         nx, nz = normals[k]
-        swing = state.swing_twists[tree.structure.ellipses[k], ::2]
-        if slope[[first[k], second[k]]] @ swing <= 0.0:
+        if slope[[first[k], second[k]]] @ state.swing_twists[structure.ellipses[k], ::2] <= 0.0:
             continue
         tangent = np.zeros(len(slope))
         tangent[first[k]], tangent[second[k]] = nz, -nx
@@ -105,6 +114,39 @@ def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_
         assert tangent @ hessian @ tangent == pytest.approx(bent, rel=1e-4)
         compared += 1
     assert compared
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ((-0.9, -0.9, -0.9), (0.9, 0.9, 0.9)),
+        ((-0.9, 0.0, 0.0), (0.9, 0.0, 0.0)),
+        ((-0.9, -0.9, 0.0), (0.9, 0.9, 0.0)),
+        ((-0.9, -math.inf, -math.inf), (0.9, math.inf, math.inf)),
+    ],
+    ids=["ball", "hinge", "hinge and twist", "about x alone"],
+)
+def test_the_second_derivatives_are_those_of_the_cost_within_limits(
+    lower: Sequence[float], upper: Sequence[float]
+) -> None:
+    stack, rest = limited(lower, upper)
+    state = stack.applied(rest, np.random.default_rng(4).uniform(-0.2, 0.2, size=len(stack.weights)))
+    loss, _, hessian = hessian_at(stack, state)
+    step, count = 1e-4, len(hessian)
+    ways = step * np.eye(count)
+
+    def cost(change: Array) -> float:
+        return float(cost_at(stack, loss, stack.applied(state, change), state).cost)
+
+    expected = [[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for a in ways] for b in ways]
+    assert np.allclose(hessian, np.array(expected) / (8.0 * step**2), atol=1e-3 * np.abs(hessian).max())
+
+
+def test_a_swing_that_may_not_go_to_one_side_has_finite_second_derivatives() -> None:
+    stack, rest = limited((0.0, -0.9, -0.9), (0.9, 0.9, 0.9))
+    down = np.array([-1.0 if axis == 0 else 1.0 for _, axis in stack.tree.structure.columns])
+    _, _, hessian = hessian_at(stack, stack.applied(rest, down))
+    assert np.abs(hessian).max() < 1e6
 
 
 def test_steps_that_alternate_are_shortened_until_they_end() -> None:

@@ -266,6 +266,13 @@ class TreeStructure:
         return numbers, places
 
     @cached_property
+    def half_sines(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(C,) those of ``limited_columns`` that are of swings."""
+        numbers, places = self.limited_columns
+        are_swings = places % 3 != 1
+        return numbers[are_swings], places[are_swings]
+
+    @cached_property
     def ends(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest value of each column; infinite of free bones."""
         numbers, places = self.limited_columns
@@ -313,7 +320,10 @@ class TreeStructure:
 
     @cached_property
     def turns_axes(self) -> Array:
-        """(N, N) the same, but 1 and 0 for swing and twist of one bone: the swing rotates the twist's axis."""
+        """(N, N) ``turns_columns``, but of swing and twist of one bone 1 where the swing is first, else 0.
+
+        The swing rotates the axis of the twist.
+        """
         bones = self.column_bones
         twists = np.array([axis == 1 and not self.is_free[bone] for bone, axis in self.columns], float)
         found: Array = self.turns_columns + 0.5 * (bones[:, None] == bones) * (twists - twists[:, None])

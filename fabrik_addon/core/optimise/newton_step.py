@@ -11,9 +11,10 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
 
 which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
 the diagonal of J^T J). K is ``-sum f . d^2p/dq^2`` over the joints p with targets and the forces f on them
-(``TaskStack.curvature``), minus ``Loss.softening`` where it isn't 0. Where the matrix isn't positive definite, K is
-left out if the Gauss-Newton step that remains is short (``SHORT_STEP``), and else projected to its eigenvalues that
-aren't negative, in coordinates of which P is the identity. Without K in any step a target beyond reach took 25 to 44
+(``TaskStack.curvature``, of strict firmness with ``_of_swings``), minus ``Loss.softening`` where it isn't 0. Where the
+matrix isn't positive definite, lambda is raised if the firmness is strict (``damped_step``). Else K is left out if the
+Gauss-Newton step that remains is short (``SHORT_STEP``), and otherwise projected to its eigenvalues that aren't
+negative, in coordinates of which P is the identity. Without K in any step a target beyond reach took 25 to 44
 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual
 active set that starts from that of the step before: a coordinate is held at a limit where
 limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
@@ -43,7 +44,7 @@ from numpy.typing import NDArray
 from ..math.factorisation import damped_inverse, positive_inverse
 from ..math.operations import Array, Component, Condition
 from ..math.positive_part import positive_part
-from ..model.joint_limits import AT_LIMIT
+from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS
 from ..model.tree_motions import TreeMotions
 from .task_loss import Loss
 from .task_stack import TaskStack
@@ -217,44 +218,52 @@ def with_forces(
 ) -> CostModel:
     """Return the model with the K of forces f (M,).
 
-    ``curves_swings`` adds what swings change of axes (``_of_swings``), which is exact near a minimum. From poses far
-    from the targets it leads bodies to other minima: two of 20 poses of straight limbs, turned far, weren't found.
+    ``curves_swings`` makes K exact near a minimum: a swing rotates the axis of its bone's twist
+    (``TaskStack.curvature``), and half-sines their own axes (``_of_swings``). From poses far from the targets it leads
+    bodies to other minima: two of 20 poses of straight limbs, turned far, weren't found.
     """
     curvature = stack.curvature(model.motions, forces, curves_swings)
     if not curvature.any():
         # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
         # step of its path instead of 2 ("near" of bench row "body-path").
         return model
-    if curves_swings and len(stack.tree.structure.ellipses):
+    if curves_swings and len(stack.tree.structure.half_sines[0]):
         curvature += _of_swings(stack, model, forces)
     whole = model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
     return whole._replace(is_whole=True)
 
 
 def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
-    """Return the part of K (N + S, N + S) of the half-sines s of swings in ellipses.
+    """Return the part of K (N + S, N + S) of half-sines s, which rotate the axes of their own bone's swing.
 
-    With ``g = J^T f`` and ``w^2 = 1 - s.s``, the axes turn with x and z: ``-s.g (I + s s^T / w^2)``. A swing that is
-    held on its ellipse goes along the tangent t alone, and back along its ray: ``s.b t^T A t`` more, with the slope
-    ``b = g + P (q0 - q)`` and A the diagonal matrix of 1 / radius^2. Without both a hand led beyond reach with a fixed
-    root took 20 ms (median) instead of 8: steps were refused, as K was indefinite at the minimum.
+    With ``g = J^T f`` and ``w^2 = 1 - s.s`` that is ``-s.g (I + s s^T / w^2)``. A swing that is held on its ellipse
+    goes along the tangent t alone, and back along its ray: ``s.b t^T A t`` more, with the slope ``b = g + P (q0 - q)``
+    and A the diagonal matrix of 1 / radius^2. Without both a hand led beyond reach with a fixed root took 20 ms
+    (median) instead of 8: steps were refused, as K was indefinite at the minimum.
     """
-    structure, toward = stack.tree.structure, model.here.toward
-    columns = np.array(structure.swing_columns)
-    swings, radii = structure.swings(model.here.state.swing_twists)
-    share, normals = stack.ellipses(model.here.state)
+    structure, swing_twists = stack.tree.structure, model.here.state.swing_twists
     torques = _product(model.jacobian.swapaxes(-1, -2), forces)
-    inside, outward = (
-        _dot(swings, slope.take(columns.T, -1)) for slope in (torques, torques + toward * stack.posture_weights)
-    )
-    width = np.maximum(1.0 - _dot(swings, swings), 1e-6)
-    along = normals[..., ::-1] * (1.0, -1.0)
-    of_tangent = outward * _dot(along / radii, along / radii) - inside * (1.0 + _dot(swings, along) ** 2 / width)
-    is_held = (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
+    columns, places = structure.half_sines
+    of_bone = places[:, None] // 3 == places // 3
+    sines = swing_twists.reshape(*stack.batch, -1).take(places, -1)
+    inside = (sines * torques.take(columns, -1)) @ of_bone
+    width = np.maximum(1.0 - np.square(swing_twists[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
     found = np.zeros(model.curvature.shape)
-    for i, k in np.ndindex(2, 2):
-        free = -inside * ((i == k) + swings[..., i] * swings[..., k] / width)
-        found[..., columns[i], columns[k]] = np.where(is_held, of_tangent * along[..., i] * along[..., k], free)
+    turning = inside[..., None] * (np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :])
+    found[..., columns[:, None], columns] = np.where(of_bone, -turning, 0.0)
+    pairs = np.array(structure.swing_columns)
+    swings, radii = structure.swings(swing_twists)
+    share, normals = stack.ellipses(model.here.state)
+    slope = torques + model.here.toward * stack.posture_weights
+    outward = _dot(swings, slope.take(pairs.T, -1))
+    # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
+    is_round = radii.min(axis=-1) > LEAST_RADIUS
+    is_held = is_round & (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
+    along = normals[..., ::-1] * (1.0, -1.0)
+    blocks = found[..., pairs.T[:, :, None], pairs.T[:, None]]
+    of_tangent = outward * _dot(along / radii, along / radii) + _dot(along, _product(blocks, along))
+    held = of_tangent[..., None, None] * along[..., None] * along[..., None, :]
+    found[..., pairs.T[:, :, None], pairs.T[:, None]] = np.where(is_held[..., None, None], held, blocks)
     return found
 
 
@@ -332,7 +341,11 @@ def definite_step(
 def damped_step(
     stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]
 ) -> tuple[Component, tuple[Array, Array, NDArray[np.bool_], Condition] | None]:
-    """Return the lambda with which the second derivatives are positive definite, and ``newton_step`` with that."""
+    """Return lambda, raised until the second derivatives are positive definite, and the step of ``newton_step``.
+
+    The step is None where ``DAMPING_ROUNDS`` trials don't suffice. Of a batch lambda is raised for all poses where it
+    is for one.
+    """
     for _ in range(DAMPING_ROUNDS):
         step = newton_step(stack, model, damping, active)
         if step is not None:

@@ -287,8 +287,8 @@ class TaskStack:
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
         up over the joints; of two columns of one bone it is the mean of both orders. That is exact for rotation
-        vectors; of swing and twist it leaves out how the axes turn with the coordinates of their own bone. For a
-        straight chain of length L under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
+        vectors; of swing and twist with ``rotates_twists``, but for what half-sines change of the axes of their own
+        bone's swing (``newton_step._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
 
         K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
         the other forces alone is wrong.
@@ -296,7 +296,8 @@ class TaskStack:
         Args:
             motions: of the state.
             forces: (M,) f (``newton_step``).
-            rotates_twists: whether a swing rotates its bone's twist, which is exact, or both orders count alike.
+            rotates_twists: whether the swing of a bone rotates the axis of its twist, which is exact; else both orders
+                count alike.
         """
         structure = self.tree.structure
         _, _, rows = self.at_points

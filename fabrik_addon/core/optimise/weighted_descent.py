@@ -430,7 +430,8 @@ def least_cost(
                 forces = forces_at(stack, model, back, predicted, is_gain & is_short)
                 model = with_forces(stack, loss, model, forces, firmness.is_strict)
         if lacks_forces and not ops.any(is_gain):
-            model = with_forces(stack, loss, model, forces_at(stack, model, back, here.residual, is_gain), True)
+            forces = forces_at(stack, model, back, here.residual, is_gain)
+            model = with_forces(stack, loss, model, forces, firmness.is_strict)
         lacks_forces = False
         raised = ops.where(is_done, damping, ops.maximum(damping, least_raised) * growth)
         damping, growth = ops.where(is_gain, less, raised), ops.where(is_gain, 2.0, 2.0 * growth)
