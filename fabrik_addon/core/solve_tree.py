@@ -8,9 +8,9 @@
    and small changes of the targets change it by little. Chains that bend away from their poles in the pose at hand are
    bent to these in the reference pose (``optimise.reference_pose``).
 2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
-   from FABRIK's pose (``fabrik.tree_passes``), then from poses whose bones are all bent to one side, unless a target is
-   beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to the same
-   poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
+   from FABRIK's pose (``fabrik.tree_passes``), then from poses with all coordinates changed by one number, unless a
+   target is beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to
+   the same poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
 3. Where tasks can't all be met they are weighed against each other and against the posture task (``_weighed``):
    targets pull with bounded forces, by weight (``_statuses`` names the cause). Where all targets but those beyond reach
    are met, fewer and cheaper steps lead to the same pose (``_pulled``).
@@ -80,7 +80,8 @@ SWEEP_TOLERANCE = 0.01
 """Distance, in the tree's units, at which FABRIK's passes end."""
 
 START_ANGLES = (0.3, -0.3, 0.6, -0.6, 0.9)
-"""Changes (radians) of all bones' coordinates, within limits, from the reference pose to the last starts."""
+"""Changes (radians, of swings half-sines) of all bones' coordinates, within limits, from the reference pose to the last
+starts."""
 
 UNMET_COST = 10.0
 """Cost of a body's tasks, without the posture task, from which on another start is tried. It is exceeded in 37 of 180
@@ -470,7 +471,7 @@ def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
 
 
 def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
-    """Yield the starts: the pose before, the reference pose, FABRIK's pose, and poses whose bones bend to one side.
+    """Yield the starts: the pose before, the reference pose, FABRIK's pose, and poses with all coordinates changed alike.
 
     The reference pose comes before FABRIK's, which meets the targets far from the reference pose: the way back along
     the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12. Of 600

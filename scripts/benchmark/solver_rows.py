@@ -186,7 +186,7 @@ def limits_table(effort: Effort) -> Table:
         rows=tuple(rows),
         note="""\
 From the rest pose, 64 iterations (the transpose 2000), tolerance 0.001. The damped least squares are those that FABRIK
-uses within limits, without FABRIK's warm start; CCD, transpose and pseudo-inverse have one start only and can end in a
+uses within limits; CCD, transpose and pseudo-inverse have one start only and can end in a
 local minimum. FABRIK has no verdict here: within limits it is these least squares.""",
     )
 

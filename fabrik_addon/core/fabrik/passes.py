@@ -36,7 +36,6 @@ PLAIN_SWEEPS = 6
 """Sweeps of a chain before acceleration begins: most targets are reached by then, and the steps of the first sweeps are
 too long for a linear model of the sweep."""
 
-
 COMPACT_BELOW = 0.75
 """Share of the batch items in the arrays that go on, up to which they alone are gathered: a gather costs a numpy call
 for each component, however few items have ended."""

@@ -7,8 +7,8 @@
 2. Where least squares end in a local minimum, or the target is unreachable, Gauss-Newton (``nearest_pose``) starts from
    that minimum, from the reference pose, and from feasible poses whose tips are near the target (``feasible_poses``),
    and Newton's method from the best of the poses that Gauss-Newton finds.
-3. Of the poses that reach, the one that rotates least from the reference pose is returned, else the one whose tip is
-   nearest to the target.
+3. Where that reaches, the pose is rotated back toward the reference pose; else the one whose tip is nearest to the
+   target is returned.
 
 In a drag the solution of the move before is the initial pose, and the reference pose stays that of the drag's start.
 Step 1 then starts from the initial pose. Step 2 starts from fewer feasible poses, and of equally good poses the one
@@ -306,11 +306,11 @@ def _start_anywhere(
     steps: int,
     count: int,
 ) -> list[SwingTwist]:
-    """Return, of the poses that Newton's method reaches from all starts, the joint coordinates of the best.
+    """Return the joint coordinates to which Newton's method leads from the best of the poses Gauss-Newton finds.
 
-    The best of the poses with the tip at the target is the one that rotates least from the first start; where no
-    pose has its tip at the target, the best is the one whose tip is nearest to the target. The best one is rotated back
-    toward the reference pose where its tip is at the target.
+    The best has its tip nearest to the target; of poses with equal errors (``EQUAL_ERRORS``) it is the one that rotates
+    least from the first start. Where Newton's method brings its tip to the target it is rotated back toward the
+    reference pose.
 
     Args:
         poses: joint coordinates of the minimum of least squares, of the first start, and of the reference pose.

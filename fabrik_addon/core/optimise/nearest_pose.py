@@ -131,16 +131,17 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
         step = _step(bones, coordinates, placed, targets, damping, steps.residual_damping)
         trial, trial_placed = step.coordinates, _place(bones, step.coordinates)
         trial_errors = _lengths(targets - trial_placed.tips)
-        off = _off_across(placed, step, trial_placed, targets)
-        is_off = is_newton & (np.einsum("si,si->s", off, off) > LEAST_CORRECTION * np.abs(step.gain))
-        if is_off.any():
-            corrected = _corrected(bones, step, trial_placed, off)
-            corrected_placed = _place(bones, corrected)
-            corrected_errors = _lengths(targets - corrected_placed.tips)
-            nearer = is_off & (corrected_errors < trial_errors)
-            trial = np.where(nearer[:, None, None], corrected, trial)
-            trial_placed = trial_placed.choose(nearer, corrected_placed)
-            trial_errors = np.where(nearer, corrected_errors, trial_errors)
+        if is_newton:
+            off = _off_across(placed, step, trial_placed, targets)
+            is_off = np.einsum("si,si->s", off, off) > LEAST_CORRECTION * np.abs(step.gain)
+            if is_off.any():
+                corrected = _corrected(bones, step, trial_placed, off)
+                corrected_placed = _place(bones, corrected)
+                corrected_errors = _lengths(targets - corrected_placed.tips)
+                nearer = is_off & (corrected_errors < trial_errors)
+                trial = np.where(nearer[:, None, None], corrected, trial)
+                trial_placed = trial_placed.choose(nearer, corrected_placed)
+                trial_errors = np.where(nearer, corrected_errors, trial_errors)
         gain = errors - trial_errors
         better = gain > 0.0
         ratio = (errors + trial_errors) * gain / np.maximum(step.gain, TINY)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The solver FABRIK: sweeps for a chain without limits, and the start of least squares for a constrained chain.
+"""The solver FABRIK: sweeps for a chain without limits, and with a pole the reference pose of a constrained chain.
 
 FABRIK moves positions, joint limits are about rotations: clamping rotations between the passes moves joints that the
 passes have placed. A constrained chain is therefore solved by ``reach_within_limits``, with the present pose as the
