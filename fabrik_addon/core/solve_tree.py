@@ -471,7 +471,7 @@ def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
 
 
 def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
-    """Yield the starts: the pose before, the reference pose, FABRIK's pose, and poses with all coordinates changed alike.
+    """Yield the starts: the pose before, the reference pose, FABRIK's, and poses with all coordinates changed alike.
 
     The reference pose comes before FABRIK's, which meets the targets far from the reference pose: the way back along
     the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12. Of 600

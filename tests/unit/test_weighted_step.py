@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fabrik_addon.core.math.operations import SCALAR, Array, Component
+from fabrik_addon.core.math.operations import SCALAR, Component
 from fabrik_addon.core.model.tree_start import start_tree
 from fabrik_addon.core.optimise.newton_step import (
     CostModel,

@@ -261,7 +261,7 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     is_held = is_round & (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
     along = normals[..., ::-1] * (1.0, -1.0)
     blocks = found[..., pairs.T[:, :, None], pairs.T[:, None]]
-    of_tangent = outward * _dot(along / radii, along / radii) + _dot(along, _product(blocks, along))
+    of_tangent = np.asarray(outward * _dot(along / radii, along / radii) + _dot(along, _product(blocks, along)))
     held = of_tangent[..., None, None] * along[..., None] * along[..., None, :]
     found[..., pairs.T[:, :, None], pairs.T[:, None]] = np.where(is_held[..., None, None], held, blocks)
     return found

@@ -288,7 +288,8 @@ class TaskStack:
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
         up over the joints; of two columns of one bone it is the mean of both orders. That is exact for rotation
         vectors; of swing and twist with ``rotates_twists``, but for what half-sines change of the axes of their own
-        bone's swing (``newton_step._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its root is F L, a pendulum's stiffness.
+        bone's swing (``newton_step._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its
+        root is F L, a pendulum's stiffness.
 
         K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
         the other forces alone is wrong.
