@@ -44,6 +44,7 @@ from benchmark import (
     native_limit_rows,
     native_metarig_rows,
     native_rows,
+    other_blender,
     paper_rows,
     path_rows,
     planar_rows,
@@ -152,6 +153,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "batch": lambda effort: [batch_rows.batch_table(effort)],
     "startup": lambda effort: [startup_rows.startup_table(effort)],
     "farm": lambda effort: [farm_rows.farm_table(effort)],
+    "other-blender": lambda effort: [other_blender.other_blender_table(effort)],
 }
 
 

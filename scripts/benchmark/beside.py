@@ -71,15 +71,31 @@ def beside_table(own: Path, other: Path, groups: Sequence[str]) -> Table:
 
 
 def _measure(folder: Path, groups: Sequence[str]) -> list[dict[str, Any]]:
+    words = ["--quick", "--only", *groups]
+    tables: list[dict[str, Any]] = run_bench(Path(sys.executable), folder, words, _SECONDS)["tables"]
+    return tables
+
+
+def run_bench(python: Path, folder: Path, words: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Return what the bench of a checkout writes as JSON (``Report.data``).
+
+    Args:
+        python: of the environment in which it runs.
+        folder: of the checkout.
+        words: of its command line.
+        seconds: that it may take.
+
+    Raises:
+        RuntimeError: the bench can't run there.
+    """
     with tempfile.TemporaryDirectory() as place:
         result = Path(place) / "result.json"
-        words = ["--quick", "--only", *groups, "--json", str(result)]
-        command = [sys.executable, "-c", _RUN, str(folder / "scripts"), *words]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS)
+        command = [str(python), "-c", _RUN, str(folder / "scripts"), *words, "--json", str(result)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds)
         if not result.exists():  # the exit status says only whether a row missed
             raise RuntimeError(f"the bench of {folder} failed:\n{done.stderr}")
-        tables: list[dict[str, Any]] = json.loads(result.read_text(encoding="utf-8"))["tables"]
-        return tables
+        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        return found
 
 
 def _times(tables: list[dict[str, Any]]) -> Iterator[tuple[tuple[int, int, int], float]]:

@@ -26,8 +26,11 @@ TIP = "hand.L"
 JOINTS = {"forearm.L": "ELBOW", "upper_arm.L": "SHOULDER"}
 """Kinds of the joints that aren't cones; the others have a neck's limits."""
 
-MOST_MEDIAN, MOST_P95 = 4000.0, 8000.0
-"""Microseconds."""
+MOST = {("spine and arm", "beyond"): (1500.0, 6000.0)}
+"""Median and 95th percentile of chains and paths, microseconds."""
+
+MOST_OTHERS = 4000.0, 8000.0
+"""Of the others."""
 
 STEP, WIDE = 0.01, 0.6
 """Meters between two mouse moves, and from where the hand was."""
@@ -48,15 +51,25 @@ def drag_table(effort: Effort) -> Table:
         for path in ("feasible", "beyond"):
             ours, own, reached = _compare(count, path, 10 * effort.targets)
             median, p95 = spread(ours)[:2]
-            ok = 1e6 * median <= MOST_MEDIAN and 1e6 * p95 <= MOST_P95
+            most = MOST.get((name, path), MOST_OTHERS)
+            ok = 1e6 * median <= most[0] and 1e6 * p95 <= most[1]
             share = f"{100.0 * reached:.0f} %"
-            rows.append(Row((name, count, path, microseconds(ours), microseconds(own), share), ok))
+            cells = (name, count, path, microseconds(ours), f"{most[0]:.0f} / {most[1]:.0f}", microseconds(own), share)
+            rows.append(Row(cells, ok))
             said.append(f"{1e3 * median:.1f} / {1e3 * p95:.1f} ms ({name}, {path})")
     return Table(
         title="Drag: from a mouse move to the updated pose",
-        must="with limits: median at most 4 ms, 95th percentile at most 8 ms",
+        must="with limits: median at most 4 ms, 95th percentile at most 8 ms; spine and arm, beyond 1.5 / 6 ms",
         measured=", ".join(said),
-        columns=("chain", "bones", "path", "ours, µs median / p95", "Blender's own, µs median / p95", "reached"),
+        columns=(
+            "chain",
+            "bones",
+            "path",
+            "ours, µs median / p95",
+            "must be at most, µs",
+            "Blender's own, µs median / p95",
+            "reached",
+        ),
         rows=tuple(rows),
         note=_NOTE,
     )
