@@ -53,6 +53,17 @@ def test_one_pose_is_active_or_done() -> None:
     assert into == [1.0, 2.0]
 
 
+def test_parts_are_in_the_places_of_the_items_that_they_were_gathered_from() -> None:
+    values = [np.arange(5.0), np.arange(15.0).reshape(3, 5)]
+    items = [np.array([4, 1]), np.array([2])]
+    parts = [[10.0 + one for one in ARRAY.gather(each, values)] for each in items]
+    added = np.array([0.0, 10.0, 10.0, 0.0, 10.0])
+    for found, value in zip(ARRAY.replaced(values, items, parts), values, strict=True):
+        np.testing.assert_array_equal(found, value + added)
+    assert SCALAR.replaced([1.0], [], []) == [1.0]
+    assert SCALAR.replaced([1.0], [True], [[2.0]]) == [2.0]
+
+
 @pytest.mark.parametrize("batch", [(1,), (5,), (2, 3), (0,)])
 def test_split_and_join_are_inverse(batch: tuple[int, ...]) -> None:
     values = np.random.default_rng(0).normal(size=(*batch, 4, 3))

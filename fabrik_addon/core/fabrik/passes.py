@@ -28,7 +28,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from ..math.operations import Component, Components, Condition, Operations, Point, Vector
+from ..math.operations import Component, Components, Condition, Operations, Point, Selection, Vector
 from ..math.vectors import scale
 from .acceleration import Mixing
 
@@ -162,11 +162,13 @@ def sweep_to_target(
         stop: distance from tip to target at which a batch item stops; sweeps at most.
         sweep: the passes of FABRIK, or a sweep of another solver.
     """
-    result, counts = ops.points(joints), [0.0 * target[0]]
+    initial, counts = ops.points(joints), [0.0 * target[0]]
     items = ops.active_indices(done)
     if items is None:
-        return _vectors(result), counts[0]
-    goal, points = ops.point(target), [*result]
+        return _vectors(initial), counts[0]
+    goal, points = ops.point(target), [*initial]
+    ended_items: list[Selection] = []
+    ended_points: list[list[Point]] = []
     is_whole = not ops.any(done)
     if not is_whole:
         goal, *points = ops.gather(items, [goal, *points])
@@ -189,10 +191,10 @@ def sweep_to_target(
                 return _vectors(points), number + 0.0 * error
             if ops.any(ended):
                 is_whole = False
-                (whole,) = ops.gather(ended, [items])
-                ops.scatter(whole, result, ops.gather(ended, points))
-                ops.scatter(whole, counts, [float(number)])
-                limit = ops.where(ended, 0.0 * limit - 1.0, limit)
+                ended_items += ops.gather(ended, [items])
+                ended_points.append(ops.gather(ended, points))
+                ops.scatter(ended_items[-1], counts, [float(number)])
+                limit = ops.where(ended, -1.0, limit)
                 rest = ops.active_indices(limit < 0.0)
                 if rest is None:
                     break
@@ -206,7 +208,7 @@ def sweep_to_target(
                 _accelerate(ops, sweep, links, mixing, before, points, error)
     except ZeroDivisionError:
         pass  # one pose with coinciding joints, which are NaN in a batch: its result is its initial pose
-    return _vectors(result), counts[0]
+    return _vectors(ops.replaced(initial, ended_items, ended_points)), counts[0]
 
 
 def _accelerate(
