@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import bpy
@@ -15,9 +16,11 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.rig.last_results import result_of
 from fabrik_addon.blender.rig.wording import length_text
-from fabrik_addon.core import solve_tree
+from fabrik_addon.blender.solving.chain_groups import take_groups
+from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
+from fabrik_addon.core import solve_tree, solve_tree_components
 from fabrik_addon.core.optimise import tree_problem
-from scripts.benchmark.body_path_rows import make_human
+from scripts.benchmark.body_path_rows import make_human, offset_on_path
 from tests.blender.rigs import (
     Bone,
     distance_left,
@@ -248,6 +251,27 @@ def test_a_hand_that_can_not_take_its_rotation_comes_to_its_place(root: str) -> 
     within = [found for found, without in off if without <= 1e-4]
     assert len(within) >= 6 and max(within) <= 2e-4, off
     assert max(found - without for found, without in off) < 0.03, off
+
+
+@pytest.mark.parametrize("with_limits", [True, False])
+def test_a_hand_led_beyond_reach_of_a_fixed_root_rotates_bones_evenly(with_limits: bool) -> None:
+    """A hand and a head that exclude each other had two minima: 3.4 and 3.6 times the median step's rotation."""
+    armature = make_human(with_limits, with_poles=True)
+    armature.fabrik.chains[0].root_motion = "FIXED"
+    update()
+    (group,) = take_groups(bpy.context.view_layer, armature, armature.fabrik.chains[:])
+    assert group.tree is not None
+    goals = tree_goals(group.tree, group.snapshots, [snapshot.goals for snapshot in group.snapshots])
+    hand = [snapshot.name for snapshot in group.snapshots].index("left hand")
+    frames, found = [], None
+    for step in range(-15, 61):
+        targets = goals.targets.copy()
+        targets[hand] += min(1.0, (step + 16) / 16) * offset_on_path("low", max(step, 0) / 60)
+        found = solve_tree_components(group.tree.start, replace(goals, targets=targets), group.tree.options, found)
+        frames.append(np.array(found.frames))
+    dots = [np.abs((one * other).sum(-1)).min() for one, other in itertools.pairwise(frames[15:])]
+    turns = np.arccos(np.minimum(dots, 1.0))
+    assert turns.max() <= 2.5 * np.median(turns)
 
 
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:

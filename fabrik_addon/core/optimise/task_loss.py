@@ -79,15 +79,17 @@ makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 o
 comes within reach, with 0.021 by 10.2; with 0.02 a foot near the end of its reach ended 1.7e-4 of the height off its
 target, with 0.021 1.2e-4."""
 
-OF_FIXED_CHAINS = Firmness((1e9, 3e7, 1e5), (math.inf, 1.6e4, 40.0), 3e-4, 0.035, balancing=6.4e4, is_strict=True)
-"""Of chains with pins whose root is fixed, which can't come after the target. Near full extension the posture task
-pulls on a target within reach with up to 6e3: by the weights of ``OF_CHAINS`` a spine stayed 0.013 units off. Each
-target comes as near as the pins let it, and its distance grows by no more than the target moves.
+OF_FIXED_CHAINS = Firmness((1e9, 7.5e6, 1e5), (math.inf, 4e3, 25.0), 2e-3, 0.2, balancing=6.4e4, is_strict=True)
+"""Of chains with pins whose root is fixed, which can't come after the target.
 
-The pins balance these forces, and ``balancing`` is larger, too. With 1e3 trials near the minimum were brought to pins
-that are met exactly, which cost more: from minima by ``OF_CHAINS`` descents with 64 times its w and F took 17 steps
-(mean of 16 radial paths of hand and head) and ended up to 6.6 degrees apart on the way out and on the way back, with
-2.6e5 8 steps and 0.2 degrees."""
+Bounded forces of targets that exclude each other cancel out: the sum of their distances hardly tells how far each one
+is, so the posture task must. With F = 1.6e4 a hand led low beyond reach, the head at its target, had two minima up to 5
+degrees apart on a part of its path, and a step rotated a bone by up to 4.3 times the median step's largest rotation,
+with 4e3 by 2.1; the sum is 1 % larger. ``nearly_met`` and ``most_exact`` bring what F leaves of a target within reach
+near full extension, where the posture task pulls with up to 6e3: with 3e-4 and 0.035 a head stayed 1.8 mm off.
+
+The pins balance these forces, and ``balancing`` is larger, too: with 1e3, trials near the minimum are brought to pins
+that are met exactly, which costs more, and poses were up to 7.5 degrees apart on the way out and on the way back."""
 
 OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True)
 """Of chains without pins: of targets that are nearly met where the descent starts, of the others, and of rotations and

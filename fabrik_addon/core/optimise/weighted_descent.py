@@ -298,9 +298,7 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
             math.hypot(*there) / math.hypot(*here), 1.0, NEARER
         )
     if nearer is None or share == 0.0:
-        # To meet the pins moves the ends of a taut chain: what is left of their tasks is measured after that.
-        held = with_first_level_met(stack, state) if firmness.is_strict else state
-        return ExactGoals(nearly_met(stack, held, firmness), firmness.most_exact, nearer)
+        return ExactGoals(nearly_met(stack, state, firmness), firmness.most_exact, nearer)
     goals: list[tuple[Task, Component]] = []
     for task, weight in _target_tasks(stack):
         first, second = (
@@ -385,9 +383,6 @@ def least_cost(
         forces = forces_at(stack, model, back, here.residual, is_done & False)
         model, step = with_forces(stack, loss, model, forces, firmness.is_strict), None
     before = np.zeros(here.toward.shape)
-    # Of taut chains the forces W r hardly change from one pose to the next. Without K after a first step that is
-    # refused a move beyond reach took 9 trials instead of 3 to 8.
-    lacks_forces = step is not None and firmness.is_strict
     for _ in range(steps):
         if step is None and firmness.is_strict:
             damping, step = damped_step(stack, model, damping, active)
@@ -429,10 +424,6 @@ def least_cost(
                 model, is_short = modelled(stack, here), np.abs(change).max(-1, initial=0.0) <= SHORT_STEP
                 forces = forces_at(stack, model, back, predicted, is_gain & is_short)
                 model = with_forces(stack, loss, model, forces, firmness.is_strict)
-        if lacks_forces and not ops.any(is_gain):
-            forces = forces_at(stack, model, back, here.residual, is_gain)
-            model = with_forces(stack, loss, model, forces, firmness.is_strict)
-        lacks_forces = False
         raised = ops.where(is_done, damping, ops.maximum(damping, least_raised) * growth)
         damping, growth = ops.where(is_gain, less, raised), ops.where(is_gain, 2.0, 2.0 * growth)
         if not ops.all(is_gain):
