@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure how good and how fast the solver is, beside plain FABRIK, Blender's own IK and C.
 
-Prints markdown tables. With --write they replace docs/benchmarks.md, which is never edited by hand. --peers measures
-other people's solvers instead, --plot draws pictures, and --beside compares times with those of another checkout.
+Prints markdown tables. With --write they replace docs/benchmarks.md, or with --only their own places in it: it is never
+edited by hand. --peers measures other people's solvers instead, --plot draws pictures, and --beside compares times with
+those of another checkout.
 """
 
 from __future__ import annotations
@@ -189,7 +190,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer targets and no long chains")
     parser.add_argument("--only", choices=sorted(MEASUREMENTS), nargs="+", help="measure only these")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to a file")
-    parser.add_argument("--write", action="store_true", help="also write what was measured to its page in docs")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="also write what was measured to its page in docs: with --only these tables alone are renewed",
+    )
     parser.add_argument("--peers", action="store_true", help="measure other people's solvers instead; installs them")
     parser.add_argument("--plot", action="store_true", help=f"only draw the pictures in {_relative(IMAGES)}")
     parser.add_argument(
@@ -199,8 +204,8 @@ def main() -> None:
         help=f"compare times with those of another checkout; without --only: {', '.join(beside.GROUPS)}",
     )
     arguments = parser.parse_args()
-    if arguments.write and (arguments.quick or arguments.only):
-        parser.error("--write takes all measurements: leave out --quick and --only")
+    if arguments.write and arguments.quick:
+        parser.error("--write takes all targets: leave out --quick")
     if arguments.only and (arguments.peers or arguments.plot):
         parser.error("--only chooses among our own measurements: leave out --peers and --plot")
     if arguments.beside and (arguments.write or arguments.peers or arguments.plot):
@@ -222,7 +227,9 @@ def main() -> None:
     if arguments.json:
         arguments.json.write_text(json.dumps(report.data(), indent=2), encoding="utf-8")
     if arguments.write:
-        (PEERS_DOCUMENT if arguments.peers else DOCUMENT).write_text(report.markdown(), encoding="utf-8")
+        page = PEERS_DOCUMENT if arguments.peers else DOCUMENT
+        text = report.renewed(page.read_text(encoding="utf-8")) if arguments.only else report.markdown()
+        page.write_text(text, encoding="utf-8")
     sys.stdout.flush()
     missed = any(table.ok is False for table in report.tables)
     os._exit(1 if missed else 0)  # Blender as a module can hang while Python shuts down

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -56,17 +57,29 @@ class Report:
     def markdown(self) -> str:
         """Return the document people read."""
         lines = [self.heading, "", *(f"- {name}: {value}" for name, value in self.facts.items()), ""]
-        summary = [(table.title, table.must, table.measured, _verdict(table.ok)) for table in self.tables]
+        summary = [_summary(table) for table in self.tables]
         lines += ["## Summary", "", *_markdown_table(("what", "must", "measured", "verdict"), summary), ""]
-        for table in self.tables:
-            judged = table.ok is not None
-            columns = (*table.columns, "verdict") if judged else table.columns
-            rows = [(*row.cells, _verdict(row.ok)) if judged else row.cells for row in table.rows]
-            lines += [f"## {table.title}", "", f"{table.must[0].upper()}{table.must[1:]}.", ""]
-            lines += [table.note, ""] if table.note else []
-            lines += [*_markdown_table(columns, rows), ""]
+        lines += [line for table in self.tables for line in _section(table)]
         lines += [self.ending, ""] if self.ending else []
         return "\n".join(lines)
+
+    def renewed(self, page: str) -> str:
+        """Return a page that an earlier report has written with these tables in the places of those with their titles.
+
+        A table that the page doesn't have yet comes last, before the ending.
+        """
+        head, summary, *sections = re.split("(?m)^(?=## )", page)
+        rows = summary.rstrip().split("\n")
+        for table in self.tables:
+            row, section = f"| {' | '.join(_summary(table))} |", "\n".join([*_section(table), ""])
+            place = next((i for i, old in enumerate(sections) if old.startswith(f"## {table.title}\n")), None)
+            if place is None:
+                rows.append(row)
+                sections.insert(-1, section)
+            else:
+                rows = [row if old.startswith(f"| {table.title} |") else old for old in rows]
+                sections[place] = section
+        return "".join([head, "\n".join([*rows, "", ""]), *sections])
 
     def data(self) -> dict[str, Any]:
         """Return the same as dictionaries and lists of plain values, for JSON: hence ``Any``."""
@@ -98,6 +111,20 @@ def microseconds(seconds: ArrayLike) -> str:
     """Return median / 95th percentile of times as text, in microseconds."""
     median, high, _ = spread(np.asarray(seconds, float) * 1e6)
     return f"{median:.0f} / {high:.0f}"
+
+
+def _summary(table: Table) -> tuple[str, str, str, str]:
+    return table.title, table.must, table.measured, _verdict(table.ok)
+
+
+def _section(table: Table) -> list[str]:
+    """Return the lines of a table with its title and what it must be."""
+    judged = table.ok is not None
+    columns = (*table.columns, "verdict") if judged else table.columns
+    rows = [(*row.cells, _verdict(row.ok)) if judged else row.cells for row in table.rows]
+    lines = [f"## {table.title}", "", f"{table.must[0].upper()}{table.must[1:]}.", ""]
+    lines += [table.note, ""] if table.note else []
+    return [*lines, *_markdown_table(columns, rows), ""]
 
 
 def _verdict(ok: bool | None) -> str:

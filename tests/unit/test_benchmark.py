@@ -129,3 +129,15 @@ def test_the_papers_table_is_measured_on_its_own_set_up() -> None:
     paper = paper_rows.paper_table(QUICK)
     assert [row.cells[0] for row in paper.rows][:3] == ["FABRIK", "CCD", "Jacobian transpose"]
     assert paper.rows[0].cells[1] == "15, 13" and paper.rows[1].cells[3] == "390, 3929"
+
+
+def test_a_table_measured_again_takes_its_own_place_on_the_page() -> None:
+    first, other = table(Row((3, "100/100"), True)), Table("Time", "fast", "slow", ("links",), (Row((3,), False),))
+    page = Report("# Head", {"Python": "3"}, (first, other), "## Pictures\n\nNone.").markdown()
+    assert Report("", {}, (first, other)).renewed(page) == page
+    missed = Report("", {}, (table(Row((3, "99/100"), False)),)).renewed(page)
+    whole = Report("# Head", {"Python": "3"}, (table(Row((3, "99/100"), False)), other), "## Pictures\n\nNone.")
+    assert missed == whole.markdown()
+    added = Table("Memory", "little", "much", ("links",), (Row((3,)),))
+    whole = Report("# Head", {"Python": "3"}, (first, other, added), "## Pictures\n\nNone.")
+    assert Report("", {}, (added,)).renewed(page) == whole.markdown()
