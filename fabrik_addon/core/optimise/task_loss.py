@@ -111,8 +111,8 @@ POLE_BEND = 0.007
 of the arc do. A chain that is stretched straight has no side, and the arc as a function of the joints turns about an
 axis at the distance b: a step that is longer than b goes past the axis, where the first derivatives say nothing of the
 arc. With the whole arc arms that are stretched straight took 10 steps a frame instead of 3 (median). With 0.01 a drag
-of a hand beyond reach (bench row "body-path", "low", no limits, poles) was 0.11 degrees off the other way around, with
-0.007 0.03."""
+of a hand beyond reach (bench row "body-path", "low", no limits, poles) was 0.17 degrees off the other way around, with
+0.007 0.05."""
 
 
 @dataclass(frozen=True)
