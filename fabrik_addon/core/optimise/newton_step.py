@@ -122,7 +122,8 @@ class PoseCost(NamedTuple):
     residual: Array
     """(M,)."""
     bends: Sequence[Component]
-    """How far each pole task's chain is bent (``TaskStack.residual``)."""
+    """How far each pole task's chain counts as bent (``TaskStack.residual``). Where a descent starts that is how far it
+    is bent in the state; each step brings it by ``weighted_descent.BEND_SHARE`` nearer to how far it is bent then."""
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
@@ -146,7 +147,7 @@ def cost_at(
         loss: of the tasks.
         state: the pose.
         reference: q0.
-        residual_and_bends: of the pose, where the caller has them.
+        residual_and_bends: of the pose with these bends; None takes the pose's own bends.
     """
     residual, bends = residual_and_bends or stack.residual(state)
     tasks, weights = loss.of(residual, bends)

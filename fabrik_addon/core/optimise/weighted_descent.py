@@ -78,8 +78,8 @@ BEND_SHARE = 0.3
 grows with up to the sixth power of the bend, and a pole that pulls harder straightens the chain: with the whole change
 the weight and the bend of an arm that is nearly straight alternated, and the descent ended anywhere between them. On a
 hand's path beyond reach (bench row "body-path", without pins, low, no limits, poles) bones rotated by up to 6.8 times
-the median step's largest rotation, and a step took 51 ms; with 0.3 by 3.2 times, in 34 ms; with 0.2 by 4.2, with 0.4 by
-3.7."""
+the median step's largest rotation from the pose before, and a step took 51 ms; with 0.3 by 3.2 times, in 32 ms; with
+0.2 by 4.2, with 0.4 by 3.7."""
 
 CORRECTIONS = 2
 """Steps at most that bring a trial's residual of the first level to that of the model."""
@@ -564,7 +564,7 @@ def _on_first_level(
         balancing: length of the modelled residual up to which it balances the other forces.
 
     Returns:
-        the state, the residuals of all levels, and how far the state's own chains with poles are bent.
+        the state, the residuals of all levels, and how far each pole task's chain is bent in the state.
     """
     first, ops = stack.first_level, stack.ops
     is_balancing = (modelled * modelled).sum(-1) <= balancing**2
