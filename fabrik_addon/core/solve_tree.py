@@ -48,7 +48,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.prioritised_descent import TREE_STEPS, descend_by_priority
 from .optimise.pulled_descent import descend_pulled
 from .optimise.reference_pose import ReferencePose, reference_pose
-from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_TREES, Firmness
+from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ORIENTED_TREES, OF_TREES, Firmness
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
@@ -392,8 +392,9 @@ def _weighed(problem: TreeProblem, start: State, reference: State) -> Descended:
     what is nearly met is met exactly.
     """
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
-    found = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, begins=Beginning.NEAR)
-    return met_exactly(together, found, OF_TREES, reference, None)
+    firmness = OF_ORIENTED_TREES if problem.secondary else OF_TREES
+    found = least_cost(first_met, start, reference, TREE_STEPS, firmness, begins=Beginning.NEAR)
+    return met_exactly(together, found, firmness, reference, None)
 
 
 def _has_missed(previous: TreeSolution | None) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -397,12 +398,9 @@ def test_poles_of_arms_that_are_stretched_straight_take_few_steps() -> None:
 # What can't all be met
 
 
-@pytest.mark.parametrize("goes_on", (False, True))
-@pytest.mark.parametrize("is_limited", (False, True))
-@pytest.mark.parametrize("far", (1.0, 1.2))
-def test_a_target_led_beyond_reach_moves_bones_smoothly(far: float, is_limited: bool, goes_on: bool) -> None:
-    """Around the end of an arm's reach, and beyond it: from one pose, and each from the solution before."""
-    rng = np.random.default_rng(3)
+def led_around_beyond_reach(seed: int, far: float, is_limited: bool) -> tuple[Chain, list[Goals]]:
+    """Return a Y and the targets that lead one of its arms around a point at ``far`` times its reach."""
+    rng = np.random.default_rng(seed)
     chain, pose = y_tree()
     targets = posed(rng, chain, pose, 0.3)[chain.tips]
     targets[0] = far * 6.0 * unit(targets[0])
@@ -410,15 +408,49 @@ def test_a_target_led_beyond_reach_moves_bones_smoothly(far: float, is_limited: 
     if is_limited:
         most = np.full((len(chain.lengths), 3), 0.9)
         chain = replace(chain, lower=-most, upper=most)
-    start, previous, poses = start_tree(chain, pose), None, []
-    for t in np.linspace(0.0, 2.0 * np.pi, 121):
-        led = targets + np.array([np.cos(t) * a + np.sin(t) * b, np.zeros(3)])
-        found = solve_tree_components(start, Goals(led), Options(), previous)
+    around = np.linspace(0.0, 2.0 * np.pi, 121)
+    return chain, [Goals(targets + np.array([np.cos(t) * a + np.sin(t) * b, np.zeros(3)])) for t in around]
+
+
+def turns_of(chain: Chain, goals: Sequence[Goals], goes_on: bool) -> tuple[Array, float]:
+    """Return the largest rotation of a bone in each step along goals, and between the first and the last, degrees.
+
+    Args:
+        chain: of the Y.
+        goals: of each step.
+        goes_on: whether each step starts from the solution before, or from the same pose.
+    """
+    start, previous, poses = start_tree(chain, y_tree()[1]), None, []
+    for one in goals:
+        found = solve_tree_components(start, one, Options(), previous)
         previous = found if goes_on else None
         poses.append(np.array(found.frames))
-    turns = np.degrees([angle_between(*pair).max() for pair in itertools.pairwise(poses)])
+    turns = [np.degrees(angle_between(*pair).max()) for pair in itertools.pairwise([*poses, poses[0]])]
+    return np.array(turns[:-1]), float(turns[-1])
+
+
+@pytest.mark.parametrize("goes_on", (False, True))
+@pytest.mark.parametrize("is_limited", (False, True))
+@pytest.mark.parametrize("far", (1.0, 1.2))
+def test_a_target_led_beyond_reach_moves_bones_smoothly(far: float, is_limited: bool, goes_on: bool) -> None:
+    """Around the end of an arm's reach, and beyond it: from one pose, and each from the solution before."""
+    turns, is_open = turns_of(*led_around_beyond_reach(3, far, is_limited), goes_on)
     assert turns.max() <= 3.0 * np.median(turns)
-    assert np.degrees(angle_between(poses[0], poses[-1]).max()) <= 0.5
+    assert is_open <= 0.5
+
+
+@pytest.mark.parametrize("goes_on", (False, True))
+@pytest.mark.parametrize("is_limited", (False, True))
+@pytest.mark.parametrize(("seed", "far"), ((6, 1.0), (4, 1.1)))
+def test_a_rotation_led_beyond_reach_moves_bones_smoothly(
+    seed: int, far: float, is_limited: bool, goes_on: bool
+) -> None:
+    """As a target alone, with the rotation of the arm's last bone held."""
+    chain, goals = led_around_beyond_reach(seed, far, is_limited)
+    held = np.array([True, False])
+    rotations = np.tile([1.0, 0.0, 0.0, 0.0], (2, 1))
+    turns, _ = turns_of(chain, [replace(one, rotations=rotations, with_rotations=held) for one in goals], goes_on)
+    assert turns.max() <= 3.0 * np.median(turns)
 
 
 @settings(max_examples=25)

@@ -8,7 +8,8 @@ reduction of the cost to that of the model (Nielsen 1999).
 By strict priority (``prioritised_descent``) no level changes the residuals of those above it; by weight each changes
 them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
 posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
-nearly met are met exactly (``meet_all``), and where they can't be met, by steps of strict priority. Looks keep their
+nearly met are met exactly (``meet_all``), and where they can't be met, by steps of strict priority, but for trees with
+rotations or poles (``Firmness.meets_by_damping``). Looks keep their
 residuals in these steps; poles, swivels and balance are left out of them. Of chains with pins, whose root moves,
 rotations and poles keep no target within reach away (``to_meet``).
 
@@ -43,7 +44,7 @@ from .newton_step import (
 )
 from .prioritised_descent import EXACT, LONGEST, TREE_STEPS, descend_by_priority
 from .swivel_task import SwivelTask
-from .task_loss import OF_BODY, Firmness, loss_of
+from .task_loss import MEETING_DAMPING, OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
 
@@ -97,8 +98,8 @@ With 1e8 each step keeps to the curved set of poses that meet the first level, a
 of 24 captured poses (bench row "body-reconstruction") 9 ended with a handle more than 0.02 of the height off its
 target, 0 after a first descent by 1e2."""
 
-MEETING_STEPS, MEETING_DAMPING = 6, 1e-9
-"""Steps of ``meet_all`` at most, and their damping over the trace of ``J W J^T``. All of 630 frames of Rigify's human
+MEETING_STEPS = 6
+"""Steps of ``meet_all`` at most. All of 630 frames of Rigify's human
 (bench row "bake-body"), with residuals of up to 3.3e-3, were met; with one J for five steps 383 weren't."""
 
 NEARLY_EXACT = 3e-5
@@ -236,11 +237,11 @@ def met_exactly(
 
 def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> tuple[State, int]:
     """Return the state near another one in which goals are met, and the steps of strict priority to there."""
-    exact, are_met = meet_all(goals.stack, state)
+    exact, are_met = meet_all(goals.stack, state, firmness.meeting_damping)
     steps = 0
     if not are_met and firmness.is_strict:
         exact = state
-    elif not are_met:
+    elif not are_met and not firmness.meets_by_damping:
         exact, steps, _ = descend_by_priority(goals.stack, state, None, EXACT_STEPS)
     return within_change(stack, state, exact, goals.most), steps
 
@@ -465,17 +466,22 @@ def share_of_step(ops: Operations, step: Array, before: Array, share: Component)
     return ops.where(found < MOST_SHARE, found, 1.0)
 
 
-def meet_all(stack: TaskStack, start: State) -> tuple[State, Condition]:
+def meet_all(stack: TaskStack, start: State, damping: float = MEETING_DAMPING) -> tuple[State, Condition]:
     """Return the state near another one in which all tasks are met, and whether they are, to ``NEARLY_EXACT``.
 
-    Steps ``W J^T (J W J^T)^-1 r``, every second one with the J of the step before it: the nearest state in the metric
-    W^-1 but for the curvature of the tasks. There ``descend_by_priority`` ends, too, in twice the time: bones of 360
-    frames of Rigify's human (bench row "bake-body") differ by 0.05 degrees (median) and at most 0.22.
+    Steps ``W J^T (J W J^T + lambda)^-1 r``, every second one with the J of the step before it: the nearest state in the
+    metric W^-1 but for the curvature of the tasks. There ``descend_by_priority`` ends, too, in twice the time: bones of
+    360 frames of Rigify's human (bench row "bake-body") differ by 0.05 degrees (median) and at most 0.22.
+
+    Args:
+        stack: what is met.
+        start: near which.
+        damping: lambda over the trace of ``J W J^T``.
     """
     state, (residual, _) = start, stack.residual(start)
     for number in range(MEETING_STEPS):
         if number % 2 == 0:
-            back = _inverse_within_bounds(stack, state, residual)
+            back = _inverse_within_bounds(stack, state, residual, damping)
         state = stack.applied(state, (back @ residual[..., None])[..., 0])
         residual, _ = stack.residual(state)
         squares = (residual * residual).sum(-1)
@@ -484,7 +490,7 @@ def meet_all(stack: TaskStack, start: State) -> tuple[State, Condition]:
     return state, squares <= NEARLY_EXACT**2
 
 
-def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array) -> Array:
+def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damping: float) -> Array:
     """Return the pseudo-inverse (..., N + S, M) of J over the coordinates that no step takes out of their limits.
 
     A swing near its ellipse has its coordinates along normal and tangent, as in ``newton_step``.
@@ -492,7 +498,7 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array) -> A
     down, up, swings = bounds_of(stack, state)
     rows, weights = swings.from_axes(stack.jacobian(state)), stack.weights + np.zeros((*stack.batch, 1))
     for _ in range(ROUNDS):
-        back = pseudo_inverse(rows, weights, MEETING_DAMPING)
+        back = pseudo_inverse(rows, weights, damping)
         change = (back @ residual[..., None])[..., 0]
         is_out = (change > up) | (change < down)
         if not is_out.any():
