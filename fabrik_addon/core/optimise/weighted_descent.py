@@ -9,9 +9,9 @@ By strict priority (``prioritised_descent``) no level changes the residuals of t
 them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
 posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
 nearly met are met exactly (``meet_all``), and where they can't be met, by steps of strict priority, but for trees with
-rotations or poles (``Firmness.meets_by_damping``). Looks keep their
-residuals in these steps; poles, swivels and balance are left out of them. Of chains with pins, whose root moves,
-rotations and poles keep no target within reach away (``to_meet``).
+rotations or poles (``Firmness.meets_by_damping``). Looks keep their residuals in these steps; poles, swivels and balance
+are left out of them. Of chains with pins, whose root moves, rotations and poles keep no target within reach away
+(``to_meet``).
 
 Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
 pins a straight step increases the first level's cost by more than it reduces the others'.
@@ -99,8 +99,8 @@ of 24 captured poses (bench row "body-reconstruction") 9 ended with a handle mor
 target, 0 after a first descent by 1e2."""
 
 MEETING_STEPS = 6
-"""Steps of ``meet_all`` at most. All of 630 frames of Rigify's human
-(bench row "bake-body"), with residuals of up to 3.3e-3, were met; with one J for five steps 383 weren't."""
+"""Steps of ``meet_all`` at most. All of 630 frames of Rigify's human (bench row "bake-body"), with residuals of up to
+3.3e-3, were met; with one J for five steps 383 weren't."""
 
 NEARLY_EXACT = 3e-5
 """Length of the residual, in the tree's units, that ``meet_all`` may leave. Steps of strict priority, which pins still
