@@ -9,9 +9,9 @@ By strict priority (``prioritised_descent``) no level changes the residuals of t
 them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
 posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
 nearly met are met exactly (``meet_all``), and where they can't be met, by steps of strict priority, but for trees with
-rotations or poles (``Firmness.meets_by_damping``). Looks keep their residuals in these steps; poles, swivels and balance
-are left out of them. Of chains with pins, whose root moves, rotations and poles keep no target within reach away
-(``to_meet``).
+rotations or poles (``Firmness.meets_by_damping``). Looks keep their residuals in these steps; poles, swivels and
+balance are left out of them. Of chains with pins, whose root moves, rotations and poles keep no target within reach
+away (``to_meet``).
 
 Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
 pins a straight step increases the first level's cost by more than it reduces the others'.
