@@ -150,7 +150,7 @@ class Loss:
     are_stiff: Sequence[bool]
     """Which of them are looks or poles: the derivative of their force counts as W (``softening``)."""
     poles: Sequence[int] = ()
-    """Places of the pole tasks among them."""
+    """Places of the pole tasks without rounding among them."""
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -175,7 +175,7 @@ class Loss:
 
         Args:
             residual: (..., M).
-            bends: how far each pole task's chain is bent (``TaskStack.residual``).
+            bends: as in ``TaskStack.residual``.
         """
         shares = np.ones((*residual.shape[:-1], len(self.sizes)))
         for pole, bend in zip(self.poles, bends, strict=True):
@@ -216,7 +216,8 @@ def loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> Loss:
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
             elif isinstance(task, PoleTask):
                 force = 2.0 * POLE_FORCE / max(2, len(task.joints) - 2)
-                poles.append(len(sizes))
+                if not task.rounding:
+                    poles.append(len(sizes))
             for _ in range(0, task.rows, size):
                 sizes.append(size)
                 weights.append(min(most_weight, weight))

@@ -177,12 +177,13 @@ class TaskStack:
         return self.with_levels(self.levels[1:], self.preferences)
 
     def residual(self, state: State, bends: Sequence[Component] | None = None) -> tuple[Array, list[Component]]:
-        """Return the residuals (M,), weighted, and how far each pole task's chain is bent.
+        """Return the residuals (M,), weighted, and how far the chain of each pole task without rounding is bent.
 
         Args:
             state: the pose.
             bends: to take instead of the state's own, so that the residuals of two poses can be compared: the residual
-                of a pole task is the angle to the pole times the bend, which falls as a chain straightens.
+                of a pole task without rounding is the angle to the pole times the bend, which falls as a chain
+                straightens.
         """
         placed = state.placed
         joints, targets, rows = self.at_points
@@ -193,7 +194,7 @@ class TaskStack:
         found[..., rows] = at_points
         sizes: list[Component] = []
         for task, row in self.other_tasks:
-            if isinstance(task, PoleTask):
+            if isinstance(task, PoleTask) and not task.rounding:
                 angle, size, _ = task.arc(placed)
                 sizes.append(size)
                 found.T[row] = -angle * (size if bends is None else bends[len(sizes) - 1])

@@ -25,7 +25,7 @@ from .look_at_task import LookAtTask, look_at_task
 from .reach_proof import are_beyond_reach
 from .swivel_task import SWIVEL_WEIGHT, SwivelTask, swivel_task
 from .task_stack import TaskStack
-from .tasks import OrientationTask, PoleTask, PositionTask, State, Task, state_of
+from .tasks import POLE_ROUNDING, OrientationTask, PoleTask, PositionTask, State, Task, state_of
 
 FAR_BEYOND = 0.1
 """Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
@@ -186,10 +186,13 @@ class TreeProblem:
             self.places, self.weights, self.beyond_reach, distances, strict=True
         ):
             (nearly if distance <= most else others).append((place, _held_weight(weight, excess)))
-        last: list[tuple[Task, float]] = [(task, 1.0) for task in self.secondary]
+        rounded: list[tuple[Task, float]] = [
+            (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
+            for task in self.secondary
+        ]
         first_met, together = (
             self._stack_of([sorted(level, key=_order) for level in levels])
-            for levels in ([nearly, others, last], [[], [*nearly, *others], last])
+            for levels in ([nearly, others, rounded], [[], [*nearly, *others], rounded])
         )
         return first_met, together
 

@@ -78,9 +78,9 @@ BEND_SHARE = 0.3
 """Share of the change of a chain's bend by which a step changes the weight of its pole (``POLE_BEND``). That weight
 grows with up to the sixth power of the bend, and a pole that pulls harder straightens the chain: with the whole change
 the weight and the bend of an arm that is nearly straight alternated, and the descent ended anywhere between them. On a
-hand's path beyond reach (bench row "body-path", without pins, low, no limits, poles) bones rotated by up to 6.8 times
-the median step's largest rotation from the pose before, and a step took 51 ms; with 0.3 by 3.2 times, in 32 ms; with
-0.2 by 4.2, with 0.4 by 3.7."""
+hand's path beyond reach (bench row "body-path", without pins, low, no limits, poles, before those were rounded:
+``PoleTask.rounding``) bones rotated by up to 6.8 times the median step's largest rotation from the pose before, and a
+step took 51 ms; with 0.3 by 3.2 times, in 32 ms; with 0.2 by 4.2, with 0.4 by 3.7."""
 
 CORRECTIONS = 2
 """Steps at most that bring a trial's residual of the first level to that of the model."""
