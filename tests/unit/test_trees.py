@@ -584,6 +584,28 @@ def test_chains_of_three_bones_turn_to_poles_on_their_other_side(seed: int, is_l
     np.testing.assert_allclose(again.positions, solution.pose.positions, atol=5e-4)
 
 
+@pytest.mark.parametrize("seed", [3, 4, 6])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_arms_with_poles_whose_target_leaves_reach_dont_turn_over(seed: int, goes_on: bool) -> None:
+    """Nearly straight at rest, each pose from rest or from the one before: one rotated by 149 degrees in one step."""
+    rng = np.random.default_rng(seed)
+    chain, pose = y_tree()
+    chain = replace(chain, starts=np.array([4, 7]))
+    targets = posed(rng, chain, pose, 0.3)[chain.tips]
+    targets[0] = 6.0 * unit(targets[0])  # the end of its reach
+    a, b = 0.6 * unit(rng.normal(size=(2, 3)))
+    poles = np.array([[3.0, 4.0, 6.0], [-3.0, -5.0, 4.0]])
+    start, frames = start_tree(chain, pose), []
+    previous: TreeSolution | None = None
+    for t in np.linspace(0.0, 2.0 * np.pi, 91):
+        goals = Goals(targets + np.array([np.cos(t) * a + np.sin(t) * b, np.zeros(3)]), poles=poles)
+        found = solve_tree_components(start, goals, Options(), previous)
+        previous = found if goes_on else None
+        frames.append(np.array(found.frames))
+    turns = [angle_between(*pair).max() for pair in itertools.pairwise(frames)]
+    assert max(turns) <= 3.0 * np.median(turns)
+
+
 @pytest.mark.parametrize(("depth", "seed", "bend"), [(-80.0, 3, 0.5), (20.0, 3, 0.5), (-80.0, 0, 0.8)])
 def test_poles_that_exclude_each_other_leave_the_pose_continuous(depth: float, seed: int, bend: float) -> None:
     """Two chains share a trunk and have one pole: solved from the pose at rest and from the solution before.

@@ -80,7 +80,7 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
 
 def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     """Return a state with chains turned to their poles; those that limits keep away descend, and their tips stay."""
-    bent = problem.turned_to_poles(state)
+    bent = problem.turned_to_poles(state, is_reference=True)
     away = problem.bending_away(bent)
     if not away:
         return bent
