@@ -33,8 +33,9 @@ coordinates in which the posture task's weights, which are added to them, are 1 
 NEWTON_SCHULZ_STEPS = 5
 """With 4 signs are found to 6.4e-2, with 6, for two more products, to 1.0e-6."""
 
-MOST_MULTIPLICATIONS = 2**19
-"""Multiplications in a product up to which OpenBLAS takes one thread: it takes one for each 2^18, rounded down."""
+MOST_MULTIPLICATIONS = 2**18
+"""Multiplications in a product up to which OpenBLAS takes one thread, whatever the processor. On some it takes one up
+to 2^19; on others a product of 73 rows in one piece used as much processor time of a second thread."""
 
 
 def positive_part(matrix: Array) -> Array:
@@ -80,13 +81,12 @@ def _scaled(matrix: Array, factor: float, shift: float) -> Array:
 def _product(a: Array, b: Array) -> Array:
     """Return the product of matrices (..., N, N), by as many rows at a time as ``MOST_MULTIPLICATIONS`` allows."""
     count = a.shape[-1]
-    parts = -(-(count**3) // MOST_MULTIPLICATIONS)
-    found: Array
-    if parts == 1:
-        found = a @ b
-        return found
+    most_rows = max(1, MOST_MULTIPLICATIONS // count**2)
+    if count <= most_rows:
+        whole: Array = a @ b
+        return whole
     found = np.empty(a.shape)
-    for part in range(parts):
-        rows = slice(part * count // parts, (part + 1) * count // parts)
+    for first in range(0, count, most_rows):
+        rows = slice(first, first + most_rows)
         np.matmul(a[..., rows, :], b, out=found[..., rows, :])
     return found
