@@ -351,10 +351,8 @@ def _solved_by_priority(
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
             best, is_converged = found, has_converged
-        # What poles that can't be met leave of the targets by priority, 1e-4 to 1e-3, is met by weight (``_weighed``):
-        # it is no reason for other starts, which took as many steps again.
-        is_met = problem.farthest(best) <= OF_TREES.nearly_met if problem.secondary else problem.is_met(best)
-        if problem.may_stay_unmet or (is_met and problem.bends_to_poles(best)) or problem.is_proven_unmet(best):
+        is_done = _is_nearly_met(problem, best) and problem.bends_to_poles(best)
+        if problem.may_stay_unmet or is_done or problem.is_proven_unmet(best):
             break
     assert best is not None  # the reference pose, rotated to its poles, is always a start
     if problem.is_done(best):
@@ -464,11 +462,21 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
     return found._replace(steps=used)
 
 
+def _is_nearly_met(problem: TreeProblem, state: State) -> bool:
+    """Tell whether all targets are met, or where there are poles or rotations, nearly met.
+
+    What poles that can't be met leave of the targets by priority, 1e-5 to 1e-3, is met by weight (``_weighed``). It is
+    no reason for other starts, which took as many steps again, nor for a pose from one of them: two chains with one
+    pole, to which they can't both bend, rotated by 159 degrees in a step of a target by 0.02 links.
+    """
+    return problem.farthest(state) <= OF_TREES.nearly_met if problem.secondary else problem.is_met(state)
+
+
 def _is_better(problem: TreeProblem, found: State, best: State) -> bool:
     """Tell whether a pose from another start is taken in place of the best one of the starts before."""
-    if not problem.is_met(found):
+    if not _is_nearly_met(problem, found):
         return problem.spread(found) < MUCH_NEARER * problem.spread(best)
-    return not problem.is_met(best) or problem.angle_off(found) < AS_GOOD * problem.angle_off(best)
+    return not _is_nearly_met(problem, best) or problem.angle_off(found) < AS_GOOD * problem.angle_off(best)
 
 
 def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:

@@ -161,10 +161,10 @@ def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> No
     tip = int(chain.tips[0])
     x, y, z = state.placed.joints[tip]
     stack = TaskStack(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
-    before, _ = stack.residual(state)
+    before = stack.residual(state)
     jacobian = stack.jacobian(state)
     change = 1e-6 * np.random.default_rng(0).normal(size=jacobian.shape[1])
-    after, _ = stack.residual(stack.applied(state, change))
+    after = stack.residual(stack.applied(state, change))
     np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-10)
 
 
@@ -182,7 +182,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
         """Return the mixed second derivative of f . r along two changes."""
         step = 1e-4
         values = [
-            float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other)))[0])
+            float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other))))
             for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
         ]
         return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)

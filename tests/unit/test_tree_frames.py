@@ -171,18 +171,17 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
     batch = stack_of_frames(stacks)
     arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
     state = State(batch.tree, *map(np.array, arrays))
-    residual, bends = batch.residual(state)
+    residual = batch.residual(state)
     motions, loss = batch.motions(state), loss_of(batch, OF_CHAINS, np.inf)
     jacobian, forces = batch.jacobian(state, motions), rng.normal(size=residual.shape)
-    curvature, (costs, weights) = batch.curvature(motions, forces), loss.of(residual, bends)
+    curvature, (costs, weights) = batch.curvature(motions, forces), loss.of(residual)
     for number, (one, own) in enumerate(zip(stacks, states, strict=True)):
-        own_residual, own_bends = one.residual(own)
-        cost, own_weights = loss.of(own_residual, own_bends)
+        own_residual = one.residual(own)
+        cost, own_weights = loss.of(own_residual)
         for found, expected in (
             (residual, own_residual),
             (jacobian, one.jacobian(own)),
             (curvature, one.curvature(one.motions(own), forces[number])),
-            (np.array(bends).T, np.array(own_bends)),
             (weights, own_weights),
             (np.array(costs), np.array(cost)),
         ):

@@ -11,7 +11,7 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, start_tree
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import POLE_ROUNDING, PoleTask
+from fabrik_addon.core.optimise.tasks import POLE_LOST, POLE_NEAR, POLE_ROUNDING, PoleTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from tests.unit.trees import y_tree
 
@@ -19,9 +19,9 @@ ROOT, TIP = 3, 6
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("bend", [0.002, 0.5])
-def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float) -> None:
-    """The root moves, too; the pole is far from the chord, where the task doesn't fade."""
+@pytest.mark.parametrize(("bend", "aside"), [(0.002, 3.0), (0.5, 3.0), (0.5, 0.5)])
+def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, aside: float) -> None:
+    """The root moves, too; the pole is far from the chord, where the task doesn't fade, and near it."""
     rng = np.random.default_rng(seed)
     chain, pose = y_tree()
     start = start_tree(chain, pose)
@@ -31,15 +31,17 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float) -> N
     joints = state.placed.points
     along = joints[TIP] - joints[ROOT]
     across = np.cross(along, rng.normal(size=3))
-    x, y, z = (joints[ROOT] + 0.5 * along + 3.0 * across / np.linalg.norm(across)).tolist()
+    across *= np.linalg.norm(along) / np.linalg.norm(across)
+    x, y, z = (joints[ROOT] + along + aside * across).tolist()
     task = PoleTask(range(ROOT, TIP + 1), (x, y, z), 0.3, POLE_ROUNDING)
     stack = TaskStack(start.tree, [[(task, 1.0)]], True)
     assert 0.02 < task.off(state.placed) < 3.1
+    assert aside / np.hypot(1.0, aside) > POLE_NEAR if aside > 1.0 else POLE_LOST < aside < POLE_NEAR
     jacobian = stack.jacobian(state)
     assert np.abs(jacobian).max() > 1e-3
     for _ in range(3):
         change = 1e-7 * rng.normal(size=jacobian.shape[1])
-        there, back = (stack.residual(stack.applied(state, way))[0] for way in (change, -change))
+        there, back = (stack.residual(stack.applied(state, way)) for way in (change, -change))
         np.testing.assert_allclose(0.5 * (back - there) / 1e-7, jacobian @ change / 1e-7, atol=2e-5)
 
 

@@ -49,7 +49,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         down = np.where(is_bounded, -np.where(is_near_below, near, far), -np.inf)
         up = np.where(is_bounded, np.where(is_near_below, far, near), np.inf)
         hessian, flat = 1e5 * jacobian.T @ jacobian, np.zeros((count, count))
-        here = PoseCost(state, residual, (), np.zeros(count), np.full(ROWS, 1e5), 0.0, 0.0)
+        here = PoseCost(state, residual, np.zeros(count), np.full(ROWS, 1e5), 0.0, 0.0)
         model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, flat, stack.motions(state))
         step = newton_step(stack, model, 1e-3, np.zeros((2, count), bool))
         assert step is not None

@@ -51,7 +51,7 @@ def step_by_rule(
     Returns:
         the last state accepted, and how many were.
     """
-    residual, _ = stack.residual(state)
+    residual = stack.residual(state)
     rows = np.cumsum([0, *(task.rows for task in stack.tasks)])
     damping, taken, slow = FIRST_DAMPING, 0, 0
     jacobian: Array | None = None
@@ -64,7 +64,7 @@ def step_by_rule(
         change, _ = bounded_step(stack, state, jacobian, residual, partial(_solved, rule, damping))
         change *= min(LONGEST_DAMPED_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = stack.applied(state, change)
-        trial_residual, _ = stack.residual(trial)
+        trial_residual = stack.residual(trial)
         cost, tried = (float(each @ each) for each in (residual, trial_residual))
         if tried < cost:
             slow = slow + 1 if tried > (1.0 - LEAST_GAIN) * cost else 0

@@ -121,9 +121,6 @@ class PoseCost(NamedTuple):
     state: State
     residual: Array
     """(M,)."""
-    bends: Sequence[Component]
-    """How far each pole task's chain counts as bent (``TaskStack.residual``). Where a descent starts that is how far it
-    is bent in the state; each step brings it by ``weighted_descent.BEND_SHARE`` nearer to how far it is bent then."""
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
@@ -134,26 +131,20 @@ class PoseCost(NamedTuple):
     """Loss of the tasks and cost of the posture task."""
 
 
-def cost_at(
-    stack: TaskStack,
-    loss: Loss,
-    state: State,
-    reference: State,
-    residual_and_bends: tuple[Array, Sequence[Component]] | None = None,
-) -> PoseCost:
+def cost_at(stack: TaskStack, loss: Loss, state: State, reference: State, residual: Array | None = None) -> PoseCost:
     """Return what the cost of a pose is made of.
 
     Args:
         loss: of the tasks.
         state: the pose.
         reference: q0.
-        residual_and_bends: of the pose with these bends; None takes the pose's own bends.
+        residual: of the pose, where it is known.
     """
-    residual, bends = residual_and_bends or stack.residual(state)
-    tasks, weights = loss.of(residual, bends)
+    residual = stack.residual(state) if residual is None else residual
+    tasks, weights = loss.of(residual)
     toward = stack.to_reference(state, reference)
     cost = tasks + np.square(toward) @ stack.posture_weights
-    return PoseCost(state, residual, bends, toward, weights, tasks, cost)
+    return PoseCost(state, residual, toward, weights, tasks, cost)
 
 
 class CostModel(NamedTuple):

@@ -268,8 +268,8 @@ def descend_by_priority(
     before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
-            if taken == 0 or has_poles:
-                residual, bends = stack.residual(state)
+            if taken == 0:
+                residual = stack.residual(state)
                 cost = _cost(stack, residual, toward)
             motions = stack.motions(state)
             jacobian = stack.jacobian(state, motions)
@@ -289,12 +289,12 @@ def descend_by_priority(
             is_converged = has_poles
             break
         share = min(1.0, radius / length)
-        trial = _tried(stack, state, share * change, bends, reference)
+        trial = _tried(stack, state, share * change, reference)
         if not _is_gain(cost, trial.cost):
             left = trial.residual - (residual - share * (jacobian @ change))
             correction = levels.correction(left)
             if correction @ correction < (share * length) ** 2:
-                trial = _tried(stack, trial.state, correction, bends, reference)
+                trial = _tried(stack, trial.state, correction, reference)
         if _is_gain(cost, trial.cost):
             slow = slow + 1 if _is_slow(cost, trial.cost) else 0
             state, residual, toward, cost, jacobian = trial.state, trial.residual, trial.toward, trial.cost, None
@@ -393,12 +393,10 @@ def _is_slow(cost: _Cost, taken: _Cost) -> bool:
     return UNMET < cost.tasks < (1.0 + least) * taken.tasks
 
 
-def _tried(
-    stack: TaskStack, state: State, change: Array, bends: Sequence[Component], reference: State | None
-) -> _Trial:
-    """Return what a change of the coordinates leads to, with the bends of the poles' chains from before the step."""
+def _tried(stack: TaskStack, state: State, change: Array, reference: State | None) -> _Trial:
+    """Return what a change of the coordinates leads to."""
     trial = stack.applied(state, change)
-    residual, toward = stack.residual(trial, bends)[0], stack.to_reference(trial, reference)
+    residual, toward = stack.residual(trial), stack.to_reference(trial, reference)
     return _Trial(trial, residual, toward, _cost(stack, residual, toward))
 
 
@@ -410,7 +408,7 @@ def _restored(stack: TaskStack, state: State) -> State:
     less damping and no posture task end nearer to the targets: 4 of 600 random trees had effectors off by more than
     1e-4 instead of 11.
     """
-    residual, bends = stack.residual(state)
+    residual = stack.residual(state)
     for _ in range(RESTORING_STEPS):
         errors = stack.errors(residual)
         unmet = next((k for k, error in enumerate(errors) if error > MET), len(errors))
@@ -423,7 +421,7 @@ def _restored(stack: TaskStack, state: State) -> State:
         change, _, _ = _step(stack, state, left, stack.jacobian(state), nothing, RESTORING_DAMPING)
         for share in (1.0, 0.3, 0.1):
             trial = stack.applied(state, share * change)
-            trial_residual, _ = stack.residual(trial, bends)
+            trial_residual = stack.residual(trial)
             if max(stack.errors(trial_residual)[:unmet]) < max(errors[:unmet]):
                 break
         else:

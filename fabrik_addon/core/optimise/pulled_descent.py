@@ -120,7 +120,7 @@ def descend_pulled(stack: TaskStack, start: State, reference: State, steps: int)
     loss = loss_of(stack.below_first_level, OF_TREES, math.inf)
 
     def at(state: State) -> _Here:
-        residual, toward = stack.residual(state)[0], stack.to_reference(state, reference)
+        residual, toward = stack.residual(state), stack.to_reference(state, reference)
         of_pulls, weights = loss.of(residual[pulls])
         error = math.sqrt(residual[first] @ residual[first])
         cost = float(of_pulls + toward @ (stack.metric * toward)) + PENALTY * error

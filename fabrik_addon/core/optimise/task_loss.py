@@ -128,14 +128,6 @@ With 100, that of rotations, a leg that was led past its pole twisted up to its 
 slipped back by 17 degrees in one step: 3 of 50 seeded paths of Rigify's human, none with 20. Poles within reach of the
 limits are met with 10, too."""
 
-POLE_BEND = 0.007
-"""Bend b of a chain, in the tree's units, at which half of its arc to the pole counts: ``b^2 / (b^2 + POLE_BEND^2)``
-of the arc do. A chain that is stretched straight has no side, and the arc as a function of the joints turns about an
-axis at the distance b: a step that is longer than b goes past the axis, where the first derivatives say nothing of the
-arc. With the whole arc arms that are stretched straight took 10 steps a frame instead of 3 (median). With 0.01 a drag
-of a hand beyond reach (bench row "body-path", "low", no limits, poles) was 0.17 degrees off the other way around, with
-0.007 0.05."""
-
 
 @dataclass(frozen=True)
 class Loss:
@@ -149,8 +141,6 @@ class Loss:
     """(T,) F; infinite where the loss is w r^2."""
     are_stiff: Sequence[bool]
     """Which of them are looks or poles: the derivative of their force counts as W (``softening``)."""
-    poles: Sequence[int] = ()
-    """Places of the pole tasks without rounding among them."""
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -168,23 +158,15 @@ class Loss:
         rows = np.flatnonzero(np.isfinite(self.most_forces) & ~np.array(self.are_stiff, bool))
         return rows, 1.0 / self.most_forces[rows]
 
-    def of(self, residual: Array, bends: Sequence[Component] = ()) -> tuple[Component, Array]:
-        """Return the loss of all tasks, and W (..., M).
+    def of(self, residual: Array) -> tuple[Component, Array]:
+        """Return the loss of all tasks, and W (..., M), for residuals (..., M).
 
         ``2 F delta (s - 1) = 2 w r^2 / (s + 1)`` with ``s = sqrt(1 + (r / delta)^2)``, which is 1 where F is infinite.
-
-        Args:
-            residual: (..., M).
-            bends: as in ``TaskStack.residual``.
         """
-        shares = np.ones((*residual.shape[:-1], len(self.sizes)))
-        for pole, bend in zip(self.poles, bends, strict=True):
-            shares[..., pole] = bend * bend / (bend * bend + POLE_BEND * POLE_BEND)
-        weights = self.weights * shares * shares
         squares = np.add.reduceat(residual * residual, self._starts, -1)
-        roots = np.sqrt(1.0 + squares * np.square(self.weights / self.most_forces * shares))
-        found = (2.0 * weights * squares / (roots + 1.0)).sum(-1)
-        return found, (weights / roots).take(self._tasks, -1)
+        roots = np.sqrt(1.0 + squares * np.square(self.weights / self.most_forces))
+        found = (2.0 * self.weights * squares / (roots + 1.0)).sum(-1)
+        return found, (self.weights / roots).take(self._tasks, -1)
 
     def softening(self, jacobian: Array, residual: Array, weights: Array) -> Array:
         """Return by how much half the second derivatives of the loss are less than ``J^T W J`` (..., N + S, N + S).
@@ -207,7 +189,7 @@ class Loss:
 def loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> Loss:
     """Return the loss of a descent's tasks, of which none has a weight above ``most_weight``."""
     sizes: list[int] = []
-    weights, most_forces, are_stiff, poles = [], [], [], []
+    weights, most_forces, are_stiff = [], [], []
     for number, level in enumerate(stack.levels):
         own = min(number, len(firmness.weights) - 1)
         for task, _ in level:
@@ -216,8 +198,6 @@ def loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> Loss:
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
             elif isinstance(task, PoleTask):
                 force = 2.0 * POLE_FORCE / max(2, len(task.joints) - 2)
-                if not task.rounding:
-                    poles.append(len(sizes))
             for _ in range(0, task.rows, size):
                 sizes.append(size)
                 weights.append(min(most_weight, weight))
@@ -228,4 +208,4 @@ def loss_of(stack: TaskStack, firmness: Firmness, most_weight: float) -> Loss:
         weights.append(1.0)
         most_forces.append(math.inf)
         are_stiff.append(False)
-    return Loss(sizes, np.array(weights), np.array(most_forces), are_stiff, poles)
+    return Loss(sizes, np.array(weights), np.array(most_forces), are_stiff)

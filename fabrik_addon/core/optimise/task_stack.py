@@ -176,32 +176,20 @@ class TaskStack:
         """The stack of all other tasks."""
         return self.with_levels(self.levels[1:], self.preferences)
 
-    def residual(self, state: State, bends: Sequence[Component] | None = None) -> tuple[Array, list[Component]]:
-        """Return the residuals (M,), weighted, and how far the chain of each pole task without rounding is bent.
-
-        Args:
-            state: the pose.
-            bends: to take instead of the state's own, so that the residuals of two poses can be compared: the residual
-                of a pole task without rounding is the angle to the pole times the bend, which falls as a chain
-                straightens.
-        """
+    def residual(self, state: State) -> Array:
+        """Return the residuals (M,), weighted."""
         placed = state.placed
         joints, targets, rows = self.at_points
         at_points = targets - placed.points.take(joints, -2)
         if not self.other_tasks:
-            return at_points.reshape(*self.batch, -1) * self.row_weights, []
+            found: Array = at_points.reshape(*self.batch, -1) * self.row_weights
+            return found
         found = np.empty(self.row_weights.shape)
         found[..., rows] = at_points
-        sizes: list[Component] = []
         for task, row in self.other_tasks:
-            if isinstance(task, PoleTask) and not task.rounding:
-                angle, size, _ = task.arc(placed)
-                sizes.append(size)
-                found.T[row] = -angle * (size if bends is None else bends[len(sizes) - 1])
-            else:
-                found.T[row : row + task.rows] = task.residual(placed)
+            found.T[row : row + task.rows] = task.residual(placed)
         found *= self.row_weights
-        return found, sizes
+        return found
 
     @cached_property
     def metric(self) -> Array:
@@ -323,7 +311,7 @@ class TaskStack:
 
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""
-        residual, _ = self.residual(state)
+        residual = self.residual(state)
         return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
 
     def to_reference(self, state: State, reference: State | None) -> Array:

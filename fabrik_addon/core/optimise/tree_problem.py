@@ -137,8 +137,9 @@ class TreeProblem:
                 beyond.append((task, weight))
             else:
                 targets.append((task, weight * LEAST_WEIGHT ** (excess / FAR_BEYOND)))
+        secondary = self._rounded if self.is_held else self.secondary
         last: list[tuple[Task, float]] = [
-            (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
+            (task, 1.0) for task in secondary if not any(task is held for held in self.held)
         ]
         return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
 
@@ -186,15 +187,19 @@ class TreeProblem:
             self.places, self.weights, self.beyond_reach, distances, strict=True
         ):
             (nearly if distance <= most else others).append((place, _held_weight(weight, excess)))
-        rounded: list[tuple[Task, float]] = [
-            (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
-            for task in self.secondary
-        ]
+        rounded: list[tuple[Task, float]] = [(task, 1.0) for task in self._rounded]
         first_met, together = (
             self._stack_of([sorted(level, key=_order) for level in levels])
             for levels in ([nearly, others, rounded], [[], [*nearly, *others], rounded])
         )
         return first_met, together
+
+    @property
+    def _rounded(self) -> list[PoleTask | OrientationTask]:
+        """Poles and rotations for a descent by weight."""
+        return [
+            replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task for task in self.secondary
+        ]
 
     @property
     def pulls_alone(self) -> bool:

@@ -74,14 +74,6 @@ MOST_SHARE = 0.6
 """Share of a step above which all of it is taken (``share_of_step``): steps that alternate, but fall to two thirds or
 less each, are few. Without this bound frames of bakes with poles took 10 to 20 percent more steps."""
 
-BEND_SHARE = 0.3
-"""Share of the change of a chain's bend by which a step changes the weight of its pole (``POLE_BEND``). That weight
-grows with up to the sixth power of the bend, and a pole that pulls harder straightens the chain: with the whole change
-the weight and the bend of an arm that is nearly straight alternated, and the descent ended anywhere between them. On a
-hand's path beyond reach (bench row "body-path", without pins, low, no limits, poles, before those were rounded:
-``PoleTask.rounding``) bones rotated by up to 6.8 times the median step's largest rotation from the pose before, and a
-step took 51 ms; with 0.3 by 3.2 times, in 32 ms; with 0.2 by 4.2, with 0.4 by 3.7."""
-
 CORRECTIONS = 2
 """Steps at most that bring a trial's residual of the first level to that of the model."""
 
@@ -341,7 +333,7 @@ def _smooth_step(value: float, low: float, high: float) -> float:
 def with_first_level_met(stack: TaskStack, state: State) -> State:
     """Return a state near another one in which the first level and the floor task are met to ``EXACT``."""
     held = stack.first_level_and_floor
-    if np.linalg.norm(held.residual(state)[0]) <= EXACT:
+    if np.linalg.norm(held.residual(state)) <= EXACT:
         return state
     return descend_by_priority(held, state, None, EXACT_STEPS)[0]
 
@@ -375,6 +367,7 @@ def least_cost(
         and a bool of one pose, arrays (F,) of many.
     """
     ops, loss = stack.ops, loss_of(stack, firmness, most_weight)
+    has_poles = any(stack.levels_with_poles)
     is_move, least_raised = begins is Beginning.MOVE, RAISED_LAMBDA if begins is Beginning.FAR else RAISED_IN_MOVE
     here = cost_at(stack, loss, start, reference)
     is_done: Condition = here.cost < 0.0
@@ -402,7 +395,7 @@ def least_cost(
             (change, back, active, is_optimal), step = step, None
             largest = (1.0 + damping) * np.abs(change).max(-1, initial=0.0)
             is_done = is_done | (is_optimal & (largest <= CONVERGED))
-            if here.bends:
+            if has_poles:
                 share, before = share_of_step(ops, change, before, share), change
                 change = (change.T * share).T
             if ops.all(is_done):
@@ -412,21 +405,17 @@ def least_cost(
             change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
             left = model.left(change)
             trial = stack.applied(here.state, change)
-            trial, residual, bends = _on_first_level(
-                stack, trial, back, left[..., stack.spans[0]], here.bends, firmness.balancing / firmness.weights[0]
-            )
-            there = cost_at(stack, loss, trial, reference, (residual, here.bends))
+            balancing = firmness.balancing / firmness.weights[0]
+            trial, residual = _on_first_level(stack, trial, back, left[..., stack.spans[0]], balancing)
+            there = cost_at(stack, loss, trial, reference, residual)
             is_gain = (there.cost < here.cost) & ops.negate(is_done)
             less_cost = ops.maximum(here.cost - there.cost, 0.0)
             ratio = ops.minimum(less_cost / ops.maximum(model.gain(stack, change, left), 1e-300), 1.5)
             less = ops.maximum(damping * ops.maximum(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA)
             if ops.any(is_gain):
-                predicted = loss.of(left, here.bends)[1] * left
-                if bends or not ops.all(is_gain):
-                    trial = trial.where(is_gain, here.state)
-                    pairs = zip(here.bends, bends, strict=True)
-                    bends = [old + ops.where(is_gain, BEND_SHARE, 0.0) * (new - old) for old, new in pairs]
-                    there = cost_at(stack, loss, trial, reference, (stack.residual(trial, bends)[0], bends))
+                predicted = loss.of(left)[1] * left
+                if not ops.all(is_gain):
+                    there = cost_at(stack, loss, trial.where(is_gain, here.state), reference)
                 here = there
                 taken = ops.where(is_gain, taken + 1, taken)
                 after = ops.maximum(ratio - 1.0, 1.0 - ratio) * largest
@@ -448,12 +437,11 @@ def least_cost(
 
 
 def share_of_step(ops: Operations, step: Array, before: Array, share: Component) -> Component:
-    """Return the share of a step that is taken where the weights of poles are constant within each step, at most 1.
+    """Return the share of a step that is taken where there are poles, whose second derivatives K lacks, at most 1.
 
     ``omega / (1 - s.s_0 / s_0.s_0)`` with the step s, the one before it s_0 and that one's share omega: Aitken's
-    relaxation, with the secant along s_0 (after Irons and Tuck 1969). Weights of poles change with the bends after each
-    step. On a path of a hand across the body, with poles and without limits, steps alternated: each was 0.8 to 0.98 of
-    the one before, the other way. A move took 16 ms (95th percentile), with this 8.
+    relaxation, with the secant along s_0 (after Irons and Tuck 1969). On a path of a hand across the body, with poles
+    and without limits, steps alternated: a move took 12 ms (95th percentile), with this 7.
 
     Args:
         ops: on the components of one pose or of many.
@@ -478,12 +466,12 @@ def meet_all(stack: TaskStack, start: State, damping: float = MEETING_DAMPING) -
         start: near which.
         damping: lambda over the trace of ``J W J^T``.
     """
-    state, (residual, _) = start, stack.residual(start)
+    state, residual = start, stack.residual(start)
     for number in range(MEETING_STEPS):
         if number % 2 == 0:
             back = _inverse_within_bounds(stack, state, residual, damping)
         state = stack.applied(state, (back @ residual[..., None])[..., 0])
-        residual, _ = stack.residual(state)
+        residual = stack.residual(state)
         squares = (residual * residual).sum(-1)
         if stack.ops.all(squares <= EXACT**2):
             break
@@ -552,8 +540,8 @@ def _share_met(error: float, nearly_met: float) -> float:
 
 
 def _on_first_level(
-    stack: TaskStack, state: State, back: Array, modelled: Array, bends: Sequence[Component], balancing: float
-) -> tuple[State, Array, list[Component]]:
+    stack: TaskStack, state: State, back: Array, modelled: Array, balancing: float
+) -> tuple[State, Array]:
     """Return a state whose residual of the first level differs from that of the model by at most ``CORRECTED``.
 
     This takes back what the model's step has missed, to second order (Nocedal and Wright 2006, section 18.3), in
@@ -566,16 +554,15 @@ def _on_first_level(
         state: near the first level.
         back: (..., N + S, M1) pseudo-inverse of the first level's rows.
         modelled: (..., M1) the first level's residual after the step in its model.
-        bends: as in ``TaskStack.residual``.
         balancing: length of the modelled residual up to which it balances the other forces.
 
     Returns:
-        the state, the residuals of all levels, and how far each pole task's chain is bent in the state.
+        the state, and the residuals of all levels.
     """
     first, ops = stack.first_level, stack.ops
     is_balancing = (modelled * modelled).sum(-1) <= balancing**2
     modelled = np.asarray(ops.where(is_balancing, modelled.T, 0.0 * modelled.T)).T
-    residual, _ = first.residual(state)
+    residual = first.residual(state)
     off = residual - modelled
     error = (off * off).sum(-1)
     for _ in range(CORRECTIONS):
@@ -583,7 +570,7 @@ def _on_first_level(
         if not ops.any(is_off):
             break
         corrected = stack.applied(state, (back @ off[..., None])[..., 0])
-        left, _ = first.residual(corrected)
+        left = first.residual(corrected)
         off_after = left - modelled
         error_after = (off_after * off_after).sum(-1)
         is_nearer = is_off & (error_after < error)
@@ -592,5 +579,4 @@ def _on_first_level(
         state, error = corrected.where(is_nearer, state), ops.where(is_nearer, error_after, error)
         residual = np.asarray(ops.where(is_nearer, left.T, residual.T)).T
         off = residual - modelled
-    below, own_bends = stack.below_first_level.residual(state, bends)
-    return state, np.concatenate([residual, below], axis=-1), own_bends
+    return state, np.concatenate([residual, stack.below_first_level.residual(state)], axis=-1)
