@@ -35,7 +35,6 @@ without bounds:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np

@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.factorisation import damped_inverse
-from ..math.operations import Array, Component
+from ..math.operations import Array
 from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
 from .posture_step import curved_posture

@@ -20,7 +20,6 @@ pins a straight step increases the first level's cost by more than it reduces th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
