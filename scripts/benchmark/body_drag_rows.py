@@ -76,6 +76,9 @@ MOST_OUTSIDE = 1e-6
 PATH_STEPS = 60
 """Steps of a closed path."""
 
+PATHS_PAST_POLES = range(100, 180, 2)
+"""Numbers of the closed paths of a foot up and past the pole of its knee."""
+
 MOST_OPEN = 0.5
 """Degrees between the poses at both ends of a closed path."""
 
@@ -330,7 +333,7 @@ def path_table(effort: Effort) -> Table:
     for number in range(count):
         setting = settings[number % len(settings)]
         led = list(LED)[number // len(settings) % len(LED)]
-        found[setting].append(_led(number, led, *setting))
+        found[setting].append(led_around(number, led, *setting))
     rows = [_path_row(setting, paths) for setting, paths in found.items() if paths]
     everything = [path for paths in found.values() for path in paths]
     jumps = sum(path.ratio > LARGEST_RATIO for path in everything)
@@ -340,18 +343,44 @@ def path_table(effort: Effort) -> Table:
         must="largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 "
         "degrees; pins within 1e-4 of the height",
         measured=f"more than 3 times in {jumps} of {count}, open by {open_by:.2g} degrees",
-        columns=(
-            "limits, poles, reach",
-            "paths with more than 3 times",
-            "largest over median, median / worst path",
-            "open, degrees, worst",
-            "pins, worst",
-            "core, ms median / p95",
-        ),
+        columns=_PATH_COLUMNS,
         rows=tuple(rows),
         note=f"The chains of the row above, and one to the hips. {PATH_STEPS} steps of a closed path of seeded "
         "half-axes, each solved from the step before with the pose at rest as the reference pose, as in a drag.",
     )
+
+
+def past_pole_table(effort: Effort) -> Table:
+    """Return how continuous the poses are along closed paths of a foot that is led past the pole of its knee."""
+    numbers = PATHS_PAST_POLES[: effort.targets // 2]
+    found: dict[bool, list[_Path]] = {False: [], True: []}
+    for number in numbers:
+        with_limits = number // 4 % 2 == 1
+        found[with_limits].append(led_around(number, "left foot", with_limits, True, "beyond"))
+    rows = [_path_row((with_limits, True, "beyond"), paths) for with_limits, paths in found.items() if paths]
+    everything = [*found[False], *found[True]]
+    ratios, open_by = [path.ratio for path in everything], max(path.open for path in everything)
+    return Table(
+        title=f"Rigify's human: {len(numbers)} seeded closed paths of a foot, up and past the pole of its knee",
+        must="largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 "
+        "degrees; pins within 1e-4 of the height",
+        measured=f"more than 3 times in {sum(ratio > LARGEST_RATIO for ratio in ratios)} of {len(numbers)}, "
+        f"{max(ratios):.1f} times at most, open by {open_by:.2g} degrees",
+        columns=_PATH_COLUMNS,
+        rows=tuple(rows),
+        note="As in the table above. On each path the line from hip to ankle points at the pole within 10 degrees: "
+        "there the pole's side turns around.",
+    )
+
+
+_PATH_COLUMNS = (
+    "limits, poles, reach",
+    "paths with more than 3 times",
+    "largest over median, median / worst path",
+    "open, degrees, worst",
+    "pins, worst",
+    "core, ms median / p95",
+)
 
 
 @dataclass(frozen=True)
@@ -387,7 +416,7 @@ def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
     return Row(cells, bool(ratios.max() <= LARGEST_RATIO and open_by <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
 
 
-def _led(number: int, led: str, with_limits: bool, with_poles: bool, reach: str) -> _Path:
+def led_around(number: int, led: str, with_limits: bool, with_poles: bool, reach: str) -> _Path:
     """Lead a chain of a new human once around the path of a number."""
     group, row, height = _group_led(led, with_limits, with_poles)
     read = group.tree

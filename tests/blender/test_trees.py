@@ -20,6 +20,7 @@ from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.core import solve_tree, solve_tree_components
 from fabrik_addon.core.optimise import tree_problem
+from scripts.benchmark.body_drag_rows import led_around
 from scripts.benchmark.body_path_rows import make_human, offset_on_path
 from tests.blender.rigs import (
     Bone,
@@ -272,6 +273,15 @@ def test_a_hand_led_beyond_reach_of_a_fixed_root_rotates_bones_evenly(with_limit
     dots = [np.abs((one * other).sum(-1)).min() for one, other in itertools.pairwise(frames[15:])]
     turns = np.arccos(np.minimum(dots, 1.0))
     assert turns.max() <= 2.5 * np.median(turns)
+
+
+@pytest.mark.parametrize(("number", "with_limits"), [(104, False), (112, False), (128, False), (134, True)])
+def test_a_knee_doesnt_turn_over_where_its_foot_is_led_past_the_pole(number: int, with_limits: bool) -> None:
+    """With a pole whose gradient left out that it fades near the chord, a bone rotated by 3.7 to 15.5 times."""
+    path = led_around(number, "left foot", with_limits, True, "beyond")
+    assert path.ratio <= 3.0
+    assert path.open <= 0.5
+    assert path.pin_distance <= 1e-4
 
 
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:
