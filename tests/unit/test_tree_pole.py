@@ -11,9 +11,9 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, start_tree
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import POLE_LOST, POLE_NEAR, POLE_ROUNDING, PoleTask
+from fabrik_addon.core.optimise.tasks import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
-from tests.unit.trees import y_tree
+from tests.unit.trees import tree_chain, y_tree
 
 ROOT, TIP = 3, 6
 
@@ -33,10 +33,11 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, asid
     across = np.cross(along, rng.normal(size=3))
     across *= np.linalg.norm(along) / np.linalg.norm(across)
     x, y, z = (joints[ROOT] + along + aside * across).tolist()
-    task = PoleTask(range(ROOT, TIP + 1), (x, y, z), 0.3, POLE_ROUNDING)
+    task = PoleTask(range(ROOT, TIP + 1), (x, y, z), 0.3, POLE_ROUNDING, POLE_FADE_BESIDE_PINS)
     stack = TaskStack(start.tree, [[(task, 1.0)]], True)
     assert 0.02 < task.off(state.placed) < 3.1
-    assert aside / np.hypot(1.0, aside) > POLE_NEAR if aside > 1.0 else POLE_LOST < aside < POLE_NEAR
+    none, whole = POLE_FADE_BESIDE_PINS
+    assert aside / np.hypot(1.0, aside) > whole if aside > 1.0 else none < aside / np.hypot(1.0, aside) < whole
     jacobian = stack.jacobian(state)
     assert np.abs(jacobian).max() > 1e-3
     for _ in range(3):
@@ -60,3 +61,21 @@ def test_the_residual_is_smooth_at_a_straight_chain() -> None:
     assert slopes[0] > 0.1
     assert slopes[1] < 0.3 * slopes[0]
     assert slopes[2] < 0.2 * slopes[1]
+
+
+@pytest.mark.parametrize(("aside", "bends_away"), [(0.02, False), (0.1, False), (1.0, True)])
+def test_beside_a_pin_no_chain_bends_away_from_a_pole_near_its_chord(aside: float, bends_away: bool) -> None:
+    """There no side is the pole's."""
+    chain, pose = y_tree()
+    positions = pose.positions.copy()
+    positions[ROOT + 1 : TIP, 1] += 0.6
+    root, along = positions[ROOT], positions[TIP] - positions[ROOT]
+    poles = np.zeros((2, 3))
+    poles[0] = root + along - np.array([0.0, aside * np.linalg.norm(along), 0.0])
+    bent = tree_chain(chain.parents.tolist(), chain.tips.tolist(), positions)
+    start = start_tree(bent, replace(pose, positions=positions))
+    goals = Goals(
+        positions[chain.tips], poles=poles, with_poles=np.array([True, False]), pinned=np.array([False, True])
+    )
+    problem = tree_problem(start, goals, Options())
+    assert problem.bends_to_poles(problem.present) is not bends_away

@@ -55,7 +55,7 @@ def _of_frames(tasks: Sequence[Task]) -> Task:
 
     first = tasks[0]
     if isinstance(first, PoleTask):
-        return PoleTask(first.joints, components("pole"), components("angle"), first.rounding)
+        return PoleTask(first.joints, components("pole"), components("angle"), first.rounding, first.fade)
     if isinstance(first, OrientationTask):
         return OrientationTask(first.bone, components("frame"))
     assert isinstance(first, PositionTask)

@@ -25,7 +25,17 @@ from .look_at_task import LookAtTask, look_at_task
 from .reach_proof import are_beyond_reach
 from .swivel_task import SWIVEL_WEIGHT, SwivelTask, swivel_task
 from .task_stack import TaskStack
-from .tasks import POLE_ROUNDING, OrientationTask, PoleTask, PositionTask, State, Task, state_of
+from .tasks import (
+    POLE_FADE,
+    POLE_FADE_BESIDE_PINS,
+    POLE_ROUNDING,
+    OrientationTask,
+    PoleTask,
+    PositionTask,
+    State,
+    Task,
+    state_of,
+)
 
 FAR_BEYOND = 0.1
 """Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
@@ -137,9 +147,8 @@ class TreeProblem:
                 beyond.append((task, weight))
             else:
                 targets.append((task, weight * LEAST_WEIGHT ** (excess / FAR_BEYOND)))
-        secondary = self._rounded if self.is_held else self.secondary
         last: list[tuple[Task, float]] = [
-            (task, 1.0) for task in secondary if not any(task is held for held in self.held)
+            (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
         ]
         return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
 
@@ -187,19 +196,15 @@ class TreeProblem:
             self.places, self.weights, self.beyond_reach, distances, strict=True
         ):
             (nearly if distance <= most else others).append((place, _held_weight(weight, excess)))
-        rounded: list[tuple[Task, float]] = [(task, 1.0) for task in self._rounded]
+        rounded: list[tuple[Task, float]] = [
+            (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
+            for task in self.secondary
+        ]
         first_met, together = (
             self._stack_of([sorted(level, key=_order) for level in levels])
             for levels in ([nearly, others, rounded], [[], [*nearly, *others], rounded])
         )
         return first_met, together
-
-    @property
-    def _rounded(self) -> list[PoleTask | OrientationTask]:
-        """Poles and rotations for a descent by weight."""
-        return [
-            replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task for task in self.secondary
-        ]
 
     @property
     def pulls_alone(self) -> bool:
@@ -277,12 +282,15 @@ class TreeProblem:
         return not self.bending_away(state)
 
     def bending_away(self, state: State) -> list[int]:
-        """Return the effectors whose chains aren't straight, and don't bend to the sides of their poles."""
+        """Return the effectors whose chains aren't straight, and don't bend to the sides of their poles.
+
+        None bends away from a pole that has no residual, so near the chord that no side is the pole's.
+        """
         found = []
         for number, task in self.poles.items():
-            angle, size, _ = task.arc(state.placed)
-            deviation = task.deviation(state.placed)
-            if deviation > LEAST_BENT and (SCALAR.abs(angle) > WRONG_SIDE or size < ZIGZAG * deviation):
+            angle, _, _ = task.arc(state.placed)
+            bend, deviation = task.deviations(state.placed)
+            if deviation > LEAST_BENT and (SCALAR.abs(angle) > WRONG_SIDE or bend < ZIGZAG * deviation):
                 found.append(number)
         return found
 
@@ -521,6 +529,7 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     tips = chain.tips.tolist()
     points = _points(start, goals.poles, "pole target", goals.with_poles)
     starts = [0] * len(tips) if chain.starts is None else chain.starts.tolist()
+    rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_held(goals) else (0.0, POLE_FADE)
     found = {}
     for number in _chosen(goals.with_poles, len(tips)):
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])
@@ -532,7 +541,7 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
         bent = 0 if goals.pole_joints is None else int(goals.pole_joints[number])
         way = way[bent - 1 : bent + 2] if bent else way
         if len(way) > 2:
-            found[number] = PoleTask(way, points[number], angle)
+            found[number] = PoleTask(way, points[number], angle, rounding, fade)
     return found
 
 
