@@ -351,8 +351,8 @@ def _solved_by_priority(
             found = turned if _is_better(problem, turned, found) else found
         if best is None or _is_better(problem, found, best):
             best, is_converged = found, has_converged
-        is_done = _is_nearly_met(problem, best) and problem.bends_to_poles(best)
-        if problem.may_stay_unmet or is_done or problem.is_proven_unmet(best):
+        is_enough = _is_nearly_met(problem, best) and problem.bends_to_poles(best)
+        if problem.may_stay_unmet or is_enough or problem.is_proven_unmet(best):
             break
     assert best is not None  # the reference pose, rotated to its poles, is always a start
     if problem.is_done(best):
@@ -465,7 +465,7 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
 def _is_nearly_met(problem: TreeProblem, state: State) -> bool:
     """Tell whether all targets are met, or where there are poles or rotations, nearly met.
 
-    What poles that can't be met leave of the targets by priority, 1e-5 to 1e-3, is met by weight (``_weighed``). It is
+    What poles that can't be met leave of the targets by priority, 1e-4 to 1e-3, is met by weight (``_weighed``). It is
     no reason for other starts, which took as many steps again, nor for a pose from one of them: two chains with one
     pole, to which they can't both bend, rotated by 159 degrees in a step of a target by 0.02 links.
     """

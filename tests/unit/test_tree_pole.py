@@ -19,9 +19,11 @@ ROOT, TIP = 3, 6
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("bend", "aside"), [(0.002, 3.0), (0.5, 3.0), (0.5, 0.5)])
-def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, aside: float) -> None:
-    """The root moves, too; the pole is far from the chord, where the task doesn't fade, and near it."""
+@pytest.mark.parametrize(
+    ("bend", "ahead", "aside"), [(0.002, 1.0, 3.0), (0.5, 1.0, 3.0), (0.5, 1.0, 0.5), (0.5, -1.0, 0.5)]
+)
+def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, ahead: float, aside: float) -> None:
+    """The root moves, too. The pole is far from the chord, where the task doesn't fade, near it, or behind the root."""
     rng = np.random.default_rng(seed)
     chain, pose = y_tree()
     start = start_tree(chain, pose)
@@ -32,7 +34,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, asid
     along = joints[TIP] - joints[ROOT]
     across = np.cross(along, rng.normal(size=3))
     across *= np.linalg.norm(along) / np.linalg.norm(across)
-    x, y, z = (joints[ROOT] + along + aside * across).tolist()
+    x, y, z = (joints[ROOT] + ahead * along + aside * across).tolist()
     task = PoleTask(range(ROOT, TIP + 1), (x, y, z), 0.3, POLE_ROUNDING, POLE_FADE_BESIDE_PINS)
     stack = TaskStack(start.tree, [[(task, 1.0)]], True)
     assert 0.02 < task.off(state.placed) < 3.1
@@ -79,3 +81,6 @@ def test_beside_a_pin_no_chain_bends_away_from_a_pole_near_its_chord(aside: floa
     )
     problem = tree_problem(start, goals, Options())
     assert problem.bends_to_poles(problem.present) is not bends_away
+    stack = TaskStack(start.tree, [[(problem.poles[0], 1.0)]], False)
+    assert stack.residual(problem.present).any() == bends_away
+    assert stack.jacobian(problem.present).any() == bends_away

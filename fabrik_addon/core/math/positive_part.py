@@ -81,7 +81,7 @@ def _scaled(matrix: Array, factor: float, shift: float) -> Array:
 def _product(a: Array, b: Array) -> Array:
     """Return the product of matrices (..., N, N), by as many rows at a time as ``MOST_MULTIPLICATIONS`` allows."""
     count = a.shape[-1]
-    most_rows = max(1, MOST_MULTIPLICATIONS // count**2)
+    most_rows = max(1, MOST_MULTIPLICATIONS // max(1, count**2))
     if count <= most_rows:
         whole: Array = a @ b
         return whole

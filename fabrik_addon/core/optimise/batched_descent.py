@@ -44,7 +44,7 @@ def _kind(task: Task) -> tuple[object, ...] | None:
         return "position", task.joint
     if isinstance(task, OrientationTask) and task.axis is None and task.bound == np.inf:
         return "orientation", task.bone
-    return ("pole", *task.joints) if isinstance(task, PoleTask) else None
+    return ("pole", task.rounding, task.fade, *task.joints) if isinstance(task, PoleTask) else None
 
 
 def _of_frames(tasks: Sequence[Task]) -> Task:

@@ -260,7 +260,8 @@ def descend_by_priority(
     state = start
     if not len(stack.weights):
         return start, 0, True
-    toward = stack.to_reference(state, reference)
+    residual, toward = stack.residual(state), stack.to_reference(state, reference)
+    cost = _cost(stack, residual, toward)
     radius, taken, slow, is_converged = LONGEST, 0, 0, True
     jacobian: Array | None = None
     progress, has_poles = _Progress(), stack.levels_with_poles[-1]
@@ -268,9 +269,6 @@ def descend_by_priority(
     before: tuple[Array, Array] | None = None
     for _ in range(steps):
         if jacobian is None:
-            if taken == 0:
-                residual = stack.residual(state)
-                cost = _cost(stack, residual, toward)
             motions = stack.motions(state)
             jacobian = stack.jacobian(state, motions)
             curvature = motions if is_curved else None

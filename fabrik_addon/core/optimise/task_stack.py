@@ -3,7 +3,8 @@
 """The stack of tasks of a tree: tasks by level, their residuals, Jacobian and bounds over the tree's coordinates.
 
 The coordinates are those of the bones (N: three of a free bone, those that its limits leave open of another), then
-those of the roots' shifts (S). A residual is the way from a value to where it should be, and ``J = -dr/dq``.
+those of the roots' shifts (S). A residual is the way from a value to where it should be, and ``J = -dr/dq``, but for
+poles without rounding (``PoleTask``).
 """
 
 from __future__ import annotations

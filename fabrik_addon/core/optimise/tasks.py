@@ -25,7 +25,7 @@ from .look_at_task import ROTATION_SCALE, LookAtTask
 from .swivel_task import SwivelTask
 
 LEAST_BEND = 1e-6
-"""Distance of a bend or a pole from the chord, in the tree's units, below which there is no angle between them."""
+"""Length of a chord, or distance of a bend or a pole from it, in the tree's units, up to which there is no angle."""
 
 POLE_ROUNDING = 0.004
 """Rounding s of poles that are weighed against other tasks, in the tree's units. A hand of Rigify's human that was
@@ -33,11 +33,11 @@ dragged low beyond reach, and back the other way around (bench row "body-path", 
 degrees with 0.007, by 0.5 with 0.014, by 0.04 with this."""
 
 POLE_FADE, POLE_FADE_BESIDE_PINS = (0.0, 0.5), (0.2, 0.7)
-"""Sines of the angle between chord and pole: up to the first of two the pole task has no residual, from the second on
-its whole residual. On the chord no side is the pole's.
+"""Sines of the angle at the root from chord to pole: up to the first of each pair a pole task has no residual, from the
+second on all of it. On the chord no side is the pole's.
 
-Of 40 closed paths on which feet of Rigify's human, the other one pinned, are led past the poles of their knees (bench
-row "body-paths") 16 have a step in which a bone rotates by more than 3 times the median step's largest rotation with 0
+Of 40 closed paths on which a foot of Rigify's human, the other one pinned, is led past the pole of its knee (bench row
+"body-paths") 16 have a step in which a bone rotates by more than 3 times the median step's largest rotation with 0
 and 0.7, 23 with 0.1 and 0.5, 4 with 0.2 and 0.9, and 3 with 0.2 and 0.7. Without pins arms stay on their poles' sides
 with 0 and 0.5, three of 200 don't with 0.2 and 0.7 (bench row "trees")."""
 
@@ -176,13 +176,13 @@ class PoleTask:
     angle: float
     """Rotation of the pole about the line from root to tip, radians."""
     rounding: float = 0.0
-    """s, in the tree's units: near the chord h is ``|b'|^2 / (2 s)``. By strict priority 0, and h counts as a constant
-    of the gradient: the whole gradient leads to a straight chain instead of one that is rotated to the pole.
+    """s, in the tree's units: near the chord h is ``|b'|^2 / (2 s)``. With strict priority s is 0, and f and h are
+    constants of the gradient: the whole gradient leads to a straight chain, not to one that is rotated to the pole.
 
     A chain that is stretched straight has no side, and with h = |b'| the second derivatives of the residual grow as
     1 / |b'|: a step that is longer than |b'| goes past the axis, where the derivatives say nothing of the residual."""
     fade: tuple[float, float] = POLE_FADE
-    """Sines of the angle between chord and pole between which the residual grows from 0."""
+    """Sines of the angle from chord to pole up to which f is 0, and from which on it is 1."""
     rows = 1
 
     def residual(self, placed: PlacedTree) -> tuple[Component]:
@@ -196,21 +196,22 @@ class PoleTask:
         return self.joints
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
-        """Return how ``phi f h`` changes with each coordinate (..., 1, N + S)."""
+        """Return how ``phi f h`` changes with each coordinate (..., 1, N + S); without rounding f h is a constant."""
         gradient = np.array([part for row in self.arc(placed)[2]() for part in row]).T
         moved = motions.of_joints(self.joints).reshape(*gradient.shape, -1)
         found: Array = gradient[..., None, :] @ moved
         return found
 
     def off(self, placed: PlacedTree) -> float:
-        """Return the angle (radians) between bend and pole; 0 where the chain is straight, or the pole on its chord."""
+        """Return the angle (radians) between bend and pole; 0 where the chain is straight, or the pole has no side."""
         return abs(float(self.arc(placed)[0]))
 
     def arc(self, placed: PlacedTree) -> tuple[Component, Component, Callable[[], list[Vector]]]:
-        """Return phi, 0 where f is, ``f h``, and a function that returns how ``phi f h`` changes with each joint.
+        """Return phi (0 where f is 0), ``f h``, and a function for the change of ``phi f h`` with each joint.
 
         With the chord c from root to tip, e = c / |c|, the sum b of the inner joints and the pole g, both from the
-        root, and n_v = e x v / |e x v|, the angle phi from pole to bend changes by
+        root, and n_v = e x v / |e x v|, the angle phi from the pole, rotated by
+        ``angle``, to the bend, within +-pi, changes by
 
             n_b.db / |b'| - (b.e) n_b.dc / (|b'| |c|) - n_g.dg / |g'| + (g.e) n_g.dc / (|g'| |c|)
 
@@ -219,14 +220,15 @@ class PoleTask:
         the gradient a body with four poles and a free root took 26 steps (median) and didn't converge.
 
         Near the chord the pole's direction across it turns fast, and on the chord there is none. So the residual is
-        ``-phi f h`` with ``f = t^2 (3 - 2 t)``, where t grows from 0 to 1 as ``|g'| / |g|`` does
-        through ``fade``. With u = g' / |g'| that ratio changes by
+        ``-phi f h`` with ``f = t^2 (3 - 2 t)``, where t grows from 0 to 1 while ``|g'| / |g|``, the sine of the angle
+        between chord and pole, grows from the first number of ``fade`` to the second. With u = g' / |g'| it changes by
 
             (g.e) / |g| (((g.e) u - |g'| e).dg / |g|^2 - u.dc / |c|)
 
         With h and f as constants there is no cost of which the forces are the gradient, and descents by weight end
         anywhere. On the paths of ``POLE_FADE`` a bone rotated in one step by up to 43 times the median step's largest
-        rotation, and one path ended 99 degrees open; with their gradients by up to 3.4 times, open by 0.11 degrees.
+        rotation, and one path ended 99 degrees open; with their gradients and ``POLE_FADE_BESIDE_PINS`` by up to 3.4
+        times, open by 0.11 degrees.
         """
         ops = placed.ops
         (rx, ry, rz), *inner, (tx, ty, tz) = (placed.joints[joint] for joint in self.joints)
@@ -250,7 +252,8 @@ class PoleTask:
         distance = ops.sqrt(far * far + along_g * along_g)
         none, whole = self.fade
         t = ops.minimum(1.0, ops.maximum(0.0, (far / distance - none) / (whole - none)))
-        fade = ops.where(has_angle, t * t * (3.0 - 2.0 * t), 0.0)
+        t = ops.where(has_angle, t, 0.0)
+        fade = t * t * (3.0 - 2.0 * t)
 
         root = ops.sqrt(size * size + self.rounding * self.rounding)
         height = root - self.rounding
@@ -264,7 +267,7 @@ class PoleTask:
             at_pole = scale((mx, my, mz), -fade * share)
             if self.rounding:
                 slope = 6.0 * t * (1.0 - t) / (whole - none)
-                of_fade = ops.where(has_angle, angle * height * slope * along_g / distance, 0.0)
+                of_fade = angle * height * slope * along_g / distance
                 across, turn = scale((gx, gy, gz), 1.0 / far), of_fade / (distance * distance)
                 at_tip = combination(1.0, at_tip, -of_fade / chord, across)
                 of_ratio = combination(turn * along_g, across, -turn * far, (ex, ey, ez))
@@ -272,10 +275,10 @@ class PoleTask:
             x, y, z = combination(-1.0, at_pole, -count, of_inner)
             return [relative_to((x, y, z), at_tip, 1.0), *[of_inner] * count, at_tip]
 
-        return ops.where(fade > 0.0, angle, 0.0), ops.where(has_angle, fade * height, height), gradient
+        return ops.where(fade > 0.0, angle, 0.0), fade * height, gradient
 
     def deviations(self, placed: PlacedTree) -> tuple[float, float]:
-        """Return the distance |b'| of the inner joints' sum from the chord, and the sum of their distances."""
+        """Return the distance |b'| of the inner joints' sum from the chord, and their distances' sum; of one pose."""
         root, *inner, tip = (placed.joints[joint] for joint in self.joints)
         chord = relative_to(tip, root, 1.0)
         along = scale(chord, 1.0 / (math.hypot(*chord) + TINY))
@@ -283,7 +286,7 @@ class PoleTask:
         return math.hypot(*map(sum, zip(*across, strict=True))), sum(math.hypot(*each) for each in across)
 
     def rotation_to_pole(self, placed: PlacedTree) -> Vector:
-        """Return the rotation vector about the line from root to tip that takes the bend to the pole."""
+        """Return the rotation vector about the chord that takes the bend to the pole; 0 where there is no angle."""
         angle, _, _ = self.arc(placed)
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
         chord = (bx - ax, by - ay, bz - az)

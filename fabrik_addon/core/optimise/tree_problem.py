@@ -58,9 +58,9 @@ ZIGZAG = 0.3
 sides alternately, and its bend has no direction."""
 
 LEAST_BENT, WELL_BENT = 0.003, 0.03
-"""Distance of the inner joints' sum from the chord, in the tree's units, from which a chain is rotated to its pole as a
-whole: where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no
-side: a straight arm rotated by 107 degrees in one step of its target without the second."""
+"""``f h`` of a chain (``PoleTask.arc``), in the tree's units, from which the chain is rotated to its pole as a whole:
+where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no side:
+a straight arm rotated by 107 degrees in one step of its target without the second."""
 
 BALANCE_WEIGHT, FLOOR_WEIGHT = 10.0, 100.0
 """Weight of the balance task and of the floor task beside the position tasks of their level, that of the handle that is
@@ -284,7 +284,7 @@ class TreeProblem:
     def bending_away(self, state: State) -> list[int]:
         """Return the effectors whose chains aren't straight, and don't bend to the sides of their poles.
 
-        None bends away from a pole that has no residual, so near the chord that no side is the pole's.
+        Of a pole that has no residual only chains that bend to both sides alternately count as bending away.
         """
         found = []
         for number, task in self.poles.items():

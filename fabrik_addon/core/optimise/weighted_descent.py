@@ -414,7 +414,8 @@ def least_cost(
             if ops.any(is_gain):
                 predicted = loss.of(left)[1] * left
                 if not ops.all(is_gain):
-                    there = cost_at(stack, loss, trial.where(is_gain, here.state), reference)
+                    residual = np.where(np.asarray(is_gain)[..., None], residual, here.residual)
+                    there = cost_at(stack, loss, trial.where(is_gain, here.state), reference, residual)
                 here = there
                 taken = ops.where(is_gain, taken + 1, taken)
                 after = ops.maximum(ratio - 1.0, 1.0 - ratio) * largest
@@ -436,7 +437,7 @@ def least_cost(
 
 
 def share_of_step(ops: Operations, step: Array, before: Array, share: Component) -> Component:
-    """Return the share of a step that is taken where there are poles, whose second derivatives K lacks, at most 1.
+    """Return the share, at most 1, of a step that is taken where there are poles, whose second derivatives K lacks.
 
     ``omega / (1 - s.s_0 / s_0.s_0)`` with the step s, the one before it s_0 and that one's share omega: Aitken's
     relaxation, with the secant along s_0 (after Irons and Tuck 1969). On a path of a hand across the body, with poles
