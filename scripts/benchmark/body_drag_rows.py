@@ -368,8 +368,8 @@ def past_pole_table(effort: Effort) -> Table:
         f"{max(ratios):.1f} times at most, open by {open_by:.2g} degrees",
         columns=_PATH_COLUMNS,
         rows=tuple(rows),
-        note="As on the 50 seeded closed paths. On each path the line from hip to ankle points at the pole within 10 degrees: "
-        "there the pole's side turns around.",
+        note="As on the 50 seeded closed paths. On each path the line from hip to ankle points at the pole within 10 "
+        "degrees: there the pole's side turns around.",
     )
 
 
