@@ -340,8 +340,7 @@ def path_table(effort: Effort) -> Table:
     open_by = max(path.open for path in everything)
     return Table(
         title=f"Rigify's human: {count} seeded closed paths of a hand, a foot, the head and the hips",
-        must="largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 "
-        "degrees; pins within 1e-4 of the height",
+        must=_PATH_MUST,
         measured=f"more than 3 times in {jumps} of {count}, open by {open_by:.2g} degrees",
         columns=_PATH_COLUMNS,
         rows=tuple(rows),
@@ -362,8 +361,7 @@ def past_pole_table(effort: Effort) -> Table:
     ratios, open_by = [path.ratio for path in everything], max(path.open for path in everything)
     return Table(
         title=f"Rigify's human: {len(numbers)} seeded closed paths of a foot, up and past the pole of its knee",
-        must="largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 "
-        "degrees; pins within 1e-4 of the height",
+        must=_PATH_MUST,
         measured=f"more than 3 times in {sum(ratio > LARGEST_RATIO for ratio in ratios)} of {len(numbers)}, "
         f"{max(ratios):.1f} times at most, open by {open_by:.2g} degrees",
         columns=_PATH_COLUMNS,
@@ -372,6 +370,11 @@ def past_pole_table(effort: Effort) -> Table:
         "degrees: there the pole's side turns around.",
     )
 
+
+_PATH_MUST = (
+    "largest rotation of a bone in a step at most 3 times the median step's; the pose closes within 0.5 degrees; pins "
+    "within 1e-4 of the height"
+)
 
 _PATH_COLUMNS = (
     "limits, poles, reach",

@@ -210,8 +210,8 @@ class PoleTask:
         """Return phi (0 where f is 0), ``f h``, and a function for the change of ``phi f h`` with each joint.
 
         With the chord c from root to tip, e = c / |c|, the sum b of the inner joints and the pole g, both from the
-        root, and n_v = e x v / |e x v|, the angle phi from the pole, rotated by
-        ``angle``, to the bend, within +-pi, changes by
+        root, and n_v = e x v / |e x v|, the angle phi from the pole, rotated by ``angle``, to the bend, within +-pi,
+        changes by
 
             n_b.db / |b'| - (b.e) n_b.dc / (|b'| |c|) - n_g.dg / |g'| + (g.e) n_g.dc / (|g'| |c|)
 
