@@ -352,22 +352,25 @@ def path_table(effort: Effort) -> Table:
 def past_pole_table(effort: Effort) -> Table:
     """Return how continuous the poses are along closed paths of a foot that is led past the pole of its knee."""
     numbers = PATHS_PAST_POLES[: effort.targets // 2]
-    found: dict[bool, list[_Path]] = {False: [], True: []}
-    for number in numbers:
+    found: dict[tuple[bool, bool, str], list[_Path]] = {}
+    for (is_root_fixed, with_poles), number in itertools.product(((False, True), (True, True), (True, False)), numbers):
         with_limits = number // 4 % 2 == 1
-        found[with_limits].append(led_around(number, "left foot", with_limits, True, "beyond"))
-    rows = [_path_row((with_limits, True, "beyond"), paths) for with_limits, paths in found.items() if paths]
-    everything = [*found[False], *found[True]]
+        setting = with_limits, with_poles, "beyond, root fixed" if is_root_fixed else "beyond"
+        path = led_around(number, "left foot", with_limits, with_poles, "beyond", is_root_fixed)
+        found.setdefault(setting, []).append(path)
+    rows = [_path_row(setting, paths) for setting, paths in found.items()]
+    everything = [path for paths in found.values() for path in paths]
     ratios, open_by = [path.ratio for path in everything], max(path.open for path in everything)
     return Table(
         title=f"Rigify's human: {len(numbers)} seeded closed paths of a foot, up and past the pole of its knee",
         must=_PATH_MUST,
-        measured=f"more than 3 times in {sum(ratio > LARGEST_RATIO for ratio in ratios)} of {len(numbers)}, "
+        measured=f"more than 3 times in {sum(ratio > LARGEST_RATIO for ratio in ratios)} of {len(ratios)}, "
         f"{max(ratios):.1f} times at most, open by {open_by:.2g} degrees",
         columns=_PATH_COLUMNS,
         rows=tuple(rows),
         note="As on the 50 seeded closed paths. On each path the line from hip to ankle points at the pole within 10 "
-        "degrees: there the pole's side turns around.",
+        "degrees: there the pole's side turns around. With a fixed root the foot, which keeps its rotation, is within "
+        "reach all the way.",
     )
 
 
@@ -419,9 +422,11 @@ def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
     return Row(cells, bool(ratios.max() <= LARGEST_RATIO and open_by <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
 
 
-def led_around(number: int, led: str, with_limits: bool, with_poles: bool, reach: str) -> _Path:
+def led_around(
+    number: int, led: str, with_limits: bool, with_poles: bool, reach: str, is_root_fixed: bool = False
+) -> _Path:
     """Lead a chain of a new human once around the path of a number."""
-    group, row, height = _group_led(led, with_limits, with_poles)
+    group, row, height = _group_led(led, with_limits, with_poles, is_root_fixed)
     read = group.tree
     assert read is not None
     goals = tree_goals(read, group.snapshots, [snapshot.goals for snapshot in group.snapshots])
@@ -450,9 +455,11 @@ def led_around(number: int, led: str, with_limits: bool, with_poles: bool, reach
     return _Path(np.array(turns), np.array(times[first + 1 :]), open_by, pin_distance)
 
 
-def _group_led(led: str, with_limits: bool, with_poles: bool) -> tuple[Group, int, float]:
+def _group_led(led: str, with_limits: bool, with_poles: bool, is_root_fixed: bool) -> tuple[Group, int, float]:
     """Return the chains of a new human as one group, the row of the chain that is led, and the body's height."""
     obj = make_human(with_limits, with_poles)
+    if is_root_fixed:
+        obj.fabrik.chains[0].root_motion = 'FIXED'
     if led == "hips":
         hips = obj.fabrik.chains.add()
         hips.name, hips.tip, hips.chain_count = "hips", "spine", 1

@@ -162,29 +162,28 @@ def body_move_table(effort: Effort) -> Table:
 
 
 def fixed_path_table(effort: Effort) -> Table:
-    """Return how continuous the poses of the human are without pins, its root fixed, the hand with its rotation."""
+    """Return how continuous the poses of the human are, its root fixed, the hand with its rotation."""
     steps = _steps(effort)
     rows, worst, most_open = [], 0.0, 0.0
-    for path in PATHS:
-        for with_limits, with_poles in KINDS:
-            cells = [f"{path}, {_yes(with_limits)}, {_yes(with_poles)}"]
-            ratios = []
-            for goes_on in (False, True):
-                turns, seconds, is_open = solved_around(path, with_limits, with_poles, steps, goes_on)
-                median, largest = float(np.median(turns)), float(turns.max())
-                ratios.append(largest / median)
-                most_open = max(most_open, is_open)
-                cells += [f"{median:.2g} / {largest:.3g} ({ratios[-1]:.1f})", _median_p95(_milliseconds(seconds))]
-            cells.append(f"{is_open:.3f}")
-            worst = max(worst, *ratios)
-            rows.append(Row(tuple(cells), max(ratios) <= LARGEST_RATIO and is_open <= MOST_OPEN))
+    for has_pins, path, (with_limits, with_poles) in itertools.product((False, True), PATHS, KINDS):
+        cells = [f"{path}, {_yes(has_pins)}, {_yes(with_limits)}, {_yes(with_poles)}"]
+        ratios = []
+        for goes_on in (False, True):
+            turns, seconds, is_open = solved_around(path, with_limits, with_poles, steps, goes_on, has_pins)
+            median, largest = float(np.median(turns)), float(turns.max())
+            ratios.append(largest / median)
+            most_open = max(most_open, is_open)
+            cells += [f"{median:.2g} / {largest:.3g} ({ratios[-1]:.1f})", _median_p95(_milliseconds(seconds))]
+        cells.append(f"{is_open:.3f}")
+        worst = max(worst, *ratios)
+        rows.append(Row(tuple(cells), max(ratios) <= LARGEST_RATIO and is_open <= MOST_OPEN))
     return Table(
-        title="Rigify's human without pins, its root fixed, the left hand led along closed paths with its rotation",
+        title="Rigify's human, its root fixed, the left hand led along closed paths with its rotation",
         must="largest rotation of a bone in one step at most 3 times the median step's; after one round, each pose "
         "from the one before, the pose as before to 0.5 degrees",
         measured=f"largest rotation {worst:.1f} times the median step's, open by {most_open:.2g} degrees",
         columns=(
-            "path, limits, poles",
+            "path, pins, limits, poles",
             "from rest: largest rotation of a bone in a step, degrees: median / max (ratio)",
             "core, ms median / p95",
             "from the pose before: the same",
@@ -193,14 +192,14 @@ def fixed_path_table(effort: Effort) -> Table:
         ),
         rows=tuple(rows),
         note=f"The paths of the tables before, {steps} steps, in the core: the other hand, both feet and the head have "
-        "targets where they are at rest. 'low' excludes those.",
+        "targets where they are at rest. 'low' excludes those. With pins the feet are pinned, with their rotations.",
     )
 
 
 def solved_around(
-    path: str, with_limits: bool, with_poles: bool, steps: int, goes_on: bool
+    path: str, with_limits: bool, with_poles: bool, steps: int, goes_on: bool, has_pins: bool = False
 ) -> tuple[Array, Array, float]:
-    """Solve a new human without pins once around a path, from the pose at rest or from the solution before.
+    """Solve a new human with a fixed root once around a path, from the pose at rest or from the solution before.
 
     Returns:
         the largest rotation of a bone in each step (degrees), the seconds of each solve, and the largest rotation
@@ -210,7 +209,8 @@ def solved_around(
     chains = list(obj.fabrik.chains)
     chains[0].root_motion = 'FIXED'
     for chain in chains:
-        chain.use_pin, chain.use_rotation = False, chain == chains[0]
+        chain.use_pin = chain.use_pin and has_pins
+        chain.use_rotation = chain.use_pin or chain == chains[0]
     view_layer().update()
     (group,) = take_groups(view_layer(), obj, chains)
     assert group.tree is not None

@@ -21,7 +21,7 @@ from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.core import solve_tree, solve_tree_components
 from fabrik_addon.core.optimise import tree_problem
 from scripts.benchmark.body_drag_rows import led_around
-from scripts.benchmark.body_path_rows import make_human, offset_on_path
+from scripts.benchmark.body_path_rows import KINDS, make_human, offset_on_path, solved_around
 from tests.blender.rigs import (
     Bone,
     distance_left,
@@ -282,6 +282,25 @@ def test_a_knee_doesnt_turn_over_where_its_foot_is_led_past_the_pole(number: int
     assert path.ratio <= 3.0
     assert path.open <= 0.5
     assert path.pin_distance <= 1e-4
+
+
+@pytest.mark.parametrize(("number", "with_limits"), [(114, False), (116, True), (102, True)])
+@pytest.mark.parametrize("with_poles", [False, True])
+def test_a_foot_that_is_led_up_keeps_its_rotation(number: int, with_limits: bool, with_poles: bool) -> None:
+    """Beside a fixed root a rotation pulled too weakly: the foot let go of it, by up to 72 degrees in one step."""
+    path = led_around(number, "left foot", with_limits, with_poles, "beyond", is_root_fixed=True)
+    assert path.turns.max() <= 10.0
+    assert path.open <= 0.5
+
+
+@pytest.mark.parametrize(("with_limits", "with_poles"), KINDS)
+@pytest.mark.parametrize("path", ["across", "low"])
+def test_a_hand_beside_pins_and_a_fixed_root_is_smooth_from_rest(
+    path: str, with_limits: bool, with_poles: bool
+) -> None:
+    """Steps with all of the targets' weight led from rest to other minima from target to target: 5 to 24 times."""
+    turns, _, _ = solved_around(path, with_limits, with_poles, 30, False, has_pins=True)
+    assert turns.max() <= 3.0 * np.median(turns)
 
 
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:

@@ -182,11 +182,15 @@ def descend_by_weight(
         reference: coordinates and shifts that the posture task stays near to.
         steps: at most.
         firmness: weights and forces of the levels.
-        begins: how far from the solution the pose to start from is.
+        begins: how far from the solution the pose to start from is; far from it ``Firmness.from_far`` leads near it.
         of_targets: ``Descended.of_targets`` of the frame or move before.
     """
-    ended = least_cost(stack, start, reference, steps, firmness, math.inf, begins)
-    return met_exactly(stack, ended, firmness, reference, of_targets)
+    before = 0
+    if begins is Beginning.FAR and firmness.from_far is not None:
+        start, before, _ = least_cost(stack, start, reference, steps, firmness.from_far)
+        begins = Beginning.NEAR
+    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, math.inf, begins)
+    return met_exactly(stack, (state, before + taken, is_converged), firmness, reference, of_targets)
 
 
 def met_exactly(
