@@ -141,7 +141,11 @@ MEASUREMENTS: dict[str, Measurement] = {
     ],
     "body-reconstruction": lambda effort: [body_reconstruction_rows.reconstruction_table(effort)],
     "body-reach": lambda effort: [body_reach_rows.reach_table(effort)],
-    "body-paths": lambda effort: [body_drag_rows.path_table(effort), body_drag_rows.past_pole_table(effort)],
+    "body-paths": lambda effort: [
+        body_drag_rows.path_table(effort),
+        body_drag_rows.path_table(effort, goes_on=False),
+        body_drag_rows.past_pole_table(effort),
+    ],
     "body-pulling": lambda effort: [body_drag_rows.pulling_table(effort)],
     "native": lambda effort: [native_rows.same_table(effort)],
     "native-rotation": lambda effort: [native_goal_rows.rotation_table(effort)],

@@ -421,13 +421,12 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
         found = descend_by_weight(stack, start, reference, most, firmness, begins, of_targets)
         missed = problem.farthest(found.state) if previous is None and not problem.has_far_target else 0.0
         if missed > MISSED and problem.farthest(first) - missed > MISSED:
-            another = descend_gradually(stack, first, reference, GRADUAL_STEPS, firmness.from_far or firmness)
+            softly = firmness.from_far or firmness
+            another = descend_gradually(stack, first, reference, GRADUAL_STEPS, softly)
             steps = found.steps + another.steps
             if problem.spread(another.state) < problem.spread(found.state):
-                if firmness.from_far is not None:
-                    another = descend_by_weight(stack, another.by_weight, reference, most, firmness, Beginning.NEAR)
-                    steps += another.steps
-                found = another
+                found = descend_by_weight(stack, another.by_weight, reference, most, firmness, Beginning.NEAR)
+                steps += found.steps
             found = found._replace(steps=steps)
     most_turn = _most_turn(problem, found.by_weight, options)
     return found._replace(state=_within_turn(stack, first, found.state, most_turn))

@@ -325,27 +325,29 @@ def _arc(end: Array, middle: Array) -> Array:
     return np.stack([np.interp(at, lengths, curve[:, axis]) for axis in range(3)], axis=1)
 
 
-def path_table(effort: Effort) -> Table:
-    """Return how continuous the poses along seeded closed paths are, led as in a drag."""
+def path_table(effort: Effort, goes_on: bool = True) -> Table:
+    """Return how continuous the poses along seeded closed paths are, led as in a drag or each solved from rest."""
     count = effort.targets // 2
     settings = list(itertools.product((True, False), (False, True), ("within", "beyond")))
     found: dict[tuple[bool, bool, str], list[_Path]] = {setting: [] for setting in settings}
     for number in range(count):
         setting = settings[number % len(settings)]
         led = list(LED)[number // len(settings) % len(LED)]
-        found[setting].append(led_around(number, led, *setting))
+        found[setting].append(led_around(number, led, *setting, goes_on=goes_on))
     rows = [_path_row(setting, paths) for setting, paths in found.items() if paths]
     everything = [path for paths in found.values() for path in paths]
     jumps = sum(path.ratio > LARGEST_RATIO for path in everything)
     open_by = max(path.open for path in everything)
     return Table(
-        title=f"Rigify's human: {count} seeded closed paths of a hand, a foot, the head and the hips",
+        title=f"Rigify's human: {count} seeded closed paths of a hand, a foot, the head and the hips, "
+        f"{'each pose from the one before' if goes_on else 'each pose from rest'}",
         must=_PATH_MUST,
         measured=f"more than 3 times in {jumps} of {count}, open by {open_by:.2g} degrees",
         columns=_PATH_COLUMNS,
         rows=tuple(rows),
         note=f"The chains of the row above, and one to the hips. {PATH_STEPS} steps of a closed path of seeded "
-        "half-axes, each solved from the step before with the pose at rest as the reference pose, as in a drag.",
+        "half-axes, each solved "
+        + ("from the step before with the pose at rest as the reference pose, as in a drag." if goes_on else "alone."),
     )
 
 
@@ -423,16 +425,23 @@ def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
 
 
 def led_around(
-    number: int, led: str, with_limits: bool, with_poles: bool, reach: str, is_root_fixed: bool = False
+    number: int,
+    led: str,
+    with_limits: bool,
+    with_poles: bool,
+    reach: str,
+    is_root_fixed: bool = False,
+    goes_on: bool = True,
 ) -> _Path:
-    """Lead a chain of a new human once around the path of a number."""
+    """Lead a chain of a new human once around the path of a number, each pose from the one before or from rest."""
     group, row, height = _group_led(led, with_limits, with_poles, is_root_fixed)
     read = group.tree
     assert read is not None
     goals = tree_goals(read, group.snapshots, [snapshot.goals for snapshot in group.snapshots])
     path = _closed_path(number, led, reach)
     rest = goals.targets[row].copy()
-    lead_in = [share * path(0.0) for share in np.linspace(0.0, 1.0, PATH_STEPS // 4 + 1)[1:]]
+    leading = PATH_STEPS // 4 if goes_on else 1
+    lead_in = [share * path(0.0) for share in np.linspace(0.0, 1.0, leading + 1)[1:]]
     around = [path(2.0 * np.pi * step / PATH_STEPS) for step in range(1, PATH_STEPS + 1)]
     previous: TreeSolution | None = None
     frames, times = [], []
@@ -441,8 +450,9 @@ def led_around(
     for offset in [*lead_in, *around]:
         targets = goals.targets.copy()
         targets[row] = rest + offset
+        before = previous if goes_on else None
         begin = time.perf_counter()
-        previous = solve_tree_components(read.start, replace(goals, targets=targets), read.options, previous)
+        previous = solve_tree_components(read.start, replace(goals, targets=targets), read.options, before)
         times.append(1e3 * (time.perf_counter() - begin))
         frames.append(np.array(previous.frames))
         ends = np.array(previous.points)[chain.tips]
