@@ -295,7 +295,7 @@ def test_a_foot_that_is_led_up_keeps_its_rotation(number: int, with_limits: bool
 
 @pytest.mark.parametrize(("number", "with_poles"), [(13, False), (37, False), (15, True), (39, True)])
 def test_a_foot_that_is_led_up_is_smooth_from_rest(number: int, with_poles: bool) -> None:
-    """With a weak pull to its rotation the foot let go, and the knee stayed anywhere: by 72 to 132 degrees in a step."""
+    """With a weak pull to its rotation the foot let go, and the knee stayed anywhere: 72 to 132 degrees in a step."""
     path = led_around(number, "left foot", False, with_poles, "beyond", goes_on=False)
     assert path.ratio <= 3.0
     assert path.open <= 0.5
