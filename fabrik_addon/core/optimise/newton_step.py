@@ -213,7 +213,7 @@ def with_forces(
     (``TaskStack.curvature``), and half-sines their own axes (``_of_swings``). From poses far from the targets it leads
     bodies to other minima: two of 20 poses of straight limbs, turned far, weren't found.
     """
-    curvature = stack.curvature(model.motions, forces, curves_swings)
+    curvature = stack.curvature(model.motions, model.jacobian, forces, curves_swings)
     if not curvature.any():
         # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
         # step of its path instead of 2 ("near" of bench row "body-path").

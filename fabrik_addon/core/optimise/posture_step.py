@@ -45,6 +45,8 @@ LEAST_CURVATURE = 1e-2
 class Pull(NamedTuple):
     """Tasks that pull with bounded forces, beside the posture task."""
 
+    jacobian: Array
+    """(M2, N + S)."""
     forces: Array
     """(M2,) f."""
     radius: float
@@ -77,9 +79,10 @@ def curved_posture(
     metric = stack.metric
     forces = (metric * toward) @ -pseudo_inverse
     if pull is None:
-        second = stack.curvature(motions, forces)
+        second = stack.curvature(motions, jacobian, forces)
     else:
-        second = stack.curvature(motions, np.concatenate([forces, pull.forces])) + pull.stiffness
+        both = np.concatenate([jacobian, pull.jacobian]), np.concatenate([forces, pull.forces])
+        second = stack.curvature(motions, *both) + pull.stiffness
     pulled = weights * (second @ by_tasks)
     gradient = posture - pulled + pseudo_inverse @ (jacobian @ pulled)
     second.reshape(-1)[:: len(weights) + 1] += metric

@@ -133,9 +133,9 @@ def descend_pulled(stack: TaskStack, start: State, reference: State, steps: int)
             jacobian = stack.jacobian(here.state, motions)
             rows, pulling = jacobian[pulls], here.residual[pulls]
             stiffness = (rows.T * here.weights) @ rows - loss.softening(rows, pulling, here.weights)
-            pull = Pull(here.weights * pulling, radius, stiffness)
+            pull = Pull(rows, here.weights * pulling, radius, stiffness)
             damping = min(CURVED_DAMPING, here.error) * here.error + LEAST_DAMPING
-            solve = _Solve(stack, motions, damping, pull, rows)
+            solve = _Solve(stack, motions, damping, pull)
             by_tasks, along = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())

@@ -224,6 +224,12 @@ class TaskStack:
         return tasks, self.tree.structure.turned[[task.bone for task in tasks], None], rows
 
     @cached_property
+    def _curved_rows(self) -> tuple[NDArray[np.intp], Array]:
+        """Rows (P + T, 3) of the tasks at points and of whole frames, and 1 and 1/2 of them (P + T, 1)."""
+        at_points, of_frames = self.at_points[2], self._oriented[2]
+        return np.concatenate([at_points, of_frames]), np.repeat([1.0, 0.5], [len(at_points), len(of_frames)])[:, None]
+
+    @cached_property
     def _single_tasks(self) -> list[tuple[Task, int]]:
         """The tasks whose rows of J are computed one task after another, and the first row of each."""
         return [(task, row) for task, row in self.other_tasks if not _is_of_whole_frame(task)]
@@ -271,7 +277,7 @@ class TaskStack:
         jacobian *= self.row_weights[..., None]
         return jacobian
 
-    def curvature(self, motions: TreeMotions, forces: Array, rotates_twists: bool = False) -> Array:
+    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array, rotates_twists: bool = False) -> Array:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
@@ -291,13 +297,12 @@ class TaskStack:
                 count alike.
         """
         structure = self.tree.structure
-        _, _, rows = self.at_points
-        batch, count, columns = self.batch, len(structure.chosen), motions.by_joint.shape[-1]
-        found = np.zeros((*batch, columns, columns))
+        count, columns = len(structure.chosen), jacobian.shape[-1]
+        found = np.zeros((*self.batch, columns, columns))
         if not forces.any() or any(forces[span].any() for span in self._pushing):
             return found
-        by_joint = motions.by_joint.take(self._point_rows, -3)[..., :count]
-        moments = (crossing((forces * self.row_weights)[..., rows]) @ by_joint).sum(-3)
+        rows, shares = self._curved_rows
+        moments = (crossing(shares * forces[..., rows]) @ jacobian[..., rows, :count]).sum(-3)
         turns = structure.turns_axes if rotates_twists else structure.turns_columns
         half = turns * (motions.axes @ moments)
         found[..., :count, :count] = half + half.swapaxes(-1, -2)
