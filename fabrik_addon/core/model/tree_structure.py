@@ -258,6 +258,12 @@ class TreeStructure:
         return np.array([bone for bone, _ in self.columns], np.intp)
 
     @cached_property
+    def free_columns(self) -> NDArray[np.intp]:
+        """(F, 3) the columns of each free bone that can rotate."""
+        found = [number for number, (bone, _) in enumerate(self.columns) if self.is_free[bone]]
+        return np.array(found, np.intp).reshape(-1, 3)
+
+    @cached_property
     def limited_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """(C,) numbers of the columns of bones with limits, and (C,) their places in an array (L, 3)."""
         place = {bone: 3 * row for row, bone in enumerate(self.limited.tolist())}

@@ -66,6 +66,10 @@ second derivatives are indefinite: what the model lacks without K is quadratic i
 With K left out in all steps 13 of 100 poses of a body with straight limbs, turned far, weren't found, instead of 7;
 with K projected in all of them 8."""
 
+LONG_WAY = 0.5
+"""Largest coordinate (radians) of the way to the reference pose up to which the posture task's second derivatives are P
+(``_of_posture``): at this length they are less by 2 percent."""
+
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
 (``positive_inverse``). The posture task's weights are 0.25 and more."""
@@ -220,8 +224,26 @@ def with_forces(
         return model
     if curves_swings and len(stack.tree.structure.half_sines[0]):
         curvature += _of_swings(stack, model, forces)
+    if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:
+        columns = stack.tree.structure.free_columns
+        curvature[..., columns[:, :, None], columns[:, None]] -= _of_posture(stack, model.here.toward)
     whole = model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
     return whole._replace(is_whole=True)
+
+
+def _of_posture(stack: TaskStack, toward: Array) -> Array:
+    """Return by how much half the second derivatives of the posture task are less than P: blocks (F, 3, 3).
+
+    Of a free bone whose way to the reference pose is the rotation vector ``a u`` they are ``P (s I + (1 - s) u u^T)``
+    with ``s = (a / 2) cot(a / 2)``: those of the squared length of a rotation vector by rotations before it.
+    """
+    columns = stack.tree.structure.free_columns
+    ways = toward.take(columns, -1)
+    squares = np.square(ways).sum(-1)
+    halves = 0.5 * np.sqrt(np.maximum(squares, 1e-6))
+    shares = stack.posture_weights.take(columns[:, 0], -1) * (1.0 - halves / np.tan(halves)) / (4.0 * halves * halves)
+    found: Array = (shares * squares)[..., None, None] * np.eye(3) - (shares[..., None] * ways)[..., None] * ways[..., None, :]
+    return found
 
 
 def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
