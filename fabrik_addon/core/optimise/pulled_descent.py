@@ -17,7 +17,7 @@ for the curvature of h (section 15.6). The last step (``LAST``) is taken without
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +67,7 @@ class _Solve:
     motions: TreeMotions
     damping: float
     pull: Pull
-    back: Array
+    back: Array = field(init=False)
     """(N + S, M1) pseudo-inverse of the rows of h."""
     are_held: bool = False
     """Whether no target within reach is held by more than ``MOST_HOLDING``."""
