@@ -11,8 +11,10 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
 from fabrik_addon.core.model.skeleton import LEAST_POSTURE_WEIGHT
+from fabrik_addon.core.optimise.newton_step import cost_at, modelled, with_forces
+from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import PositionTask
+from fabrik_addon.core.optimise.tasks import OrientationTask, PositionTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array, matrix
@@ -176,6 +178,9 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     )
     stack = TaskStack(start.tree, problem.levels(), moves_roots=True)
     state = stack.applied(problem.present, np.linspace(-0.3, 0.4, len(stack.weights)))
+    bones = [start.tree.structure.parents[tip] for tip in chain.tips.tolist()]
+    rotations = [(OrientationTask(bone, state.placed.frame(bone)), 1.0) for bone in bones]
+    stack = stack.with_levels([*stack.levels, rotations])
     forces = np.linspace(-2.0, 3.0, len(stack.row_weights))
 
     def second(one: Array, other: Array) -> float:
@@ -193,6 +198,24 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     for _ in range(20):
         one, other = rng.normal(size=(2, len(stack.weights)))
         assert one @ curvature @ other == pytest.approx(second(one, other), abs=1e-3)
+
+
+def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> None:
+    chain, pose = y_tree()
+    start = start_tree(chain, pose)
+    problem = tree_problem(start, Goals(np.add(ends(pose), (0.4, 0.2, -0.3))), Options(moves_root=True))
+    stack, reference = problem.stack(), problem.present
+    loss = loss_of(stack, OF_CHAINS, 10.0)
+    state = stack.applied(reference, np.linspace(-1.1, 1.4, len(stack.weights)))
+    model = modelled(stack, cost_at(stack, loss, state, reference))
+    model = with_forces(stack, loss, model, model.here.weights * model.here.residual)
+    hessian = model.hessian + np.diag(stack.posture_weights)
+    rng, step = np.random.default_rng(5), 1e-3
+    for _ in range(10):
+        change = rng.normal(size=len(stack.weights))
+        costs = [cost_at(stack, loss, stack.applied(state, by * step * change), reference).cost for by in (-1, 0, 1)]
+        second = (costs[0] - 2.0 * costs[1] + costs[2]) / (2.0 * step * step)
+        assert change @ hessian @ change == pytest.approx(second, rel=1e-3)
 
 
 def test_bones_that_carry_more_have_larger_posture_weights() -> None:

@@ -59,6 +59,34 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
     assert unfinished <= 4
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int) -> None:
+    start = start_tree(*y_tree())
+    stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    state = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    count = len(stack.weights)
+    rng = np.random.default_rng(seed)
+    jacobian, residual = rng.normal(size=(ROWS, count)), rng.normal(size=ROWS)
+    hessian, toward = jacobian.T @ jacobian, np.zeros(count)
+    toward[0], hessian[0, 0] = 50.0, -100.0
+    down, up = np.full(count, -np.inf), np.full(count, np.inf)
+    up[0] = 0.0
+    none = np.zeros(0, np.intp)
+    swings = Swings(none, none, np.zeros(0), np.zeros(0))
+    here = PoseCost(state, residual, toward, np.ones(ROWS), 0.0, 0.0)
+    flat = np.zeros((count, count))
+    model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, flat, stack.motions(state))
+    active = np.zeros((2, count), bool)
+    assert newton_step(stack, model, 0.0, active) is None
+    active[0, 0] = True
+    step = newton_step(stack, model, 0.0, active)
+    assert step is not None
+    change, _, still_active, is_optimal = step
+    others = hessian[1:, 1:] + np.diag(stack.posture_weights[1:])
+    assert is_optimal and still_active.sum() == 1 and change[0] == 0.0
+    np.testing.assert_allclose(change[1:], np.linalg.solve(others, jacobian[:, 1:].T @ residual), atol=1e-9)
+
+
 def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
     rng = np.random.default_rng(0)
     loss = Loss([3, 1, 2], np.array([1e3, 1e3, 1e5]), np.array([np.inf, 100.0, 500.0]), [False] * 3)

@@ -278,7 +278,7 @@ class TaskStack:
         return jacobian
 
     def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array, rotates_twists: bool = False) -> Array:
-        """Return K (N + S, N + S), the part of half the cost's second derivatives that is from tasks at points.
+        """Return K (N + S, N + S), the part of half the cost's second derivatives that is from forces and torques.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
@@ -287,12 +287,19 @@ class TaskStack:
         bone's swing (``newton_step._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its
         root is F L, a pendulum's stiffness.
 
+        With t the torque on a bone, toward its goal's frame, ``K_cd = a_c . (t x a_d) / 2`` where c and d both rotate
+        the bone. The half is there because c rotates the axis of d, and d doesn't rotate that of c: the torque's work
+        changes by ``-t . (a_c x a_d) dq_c dq_d`` for each such pair, once, and K_cd and K_dc share that. It is exact
+        where the frame is at its goal. Without the torques a wing of Rigify's bird, led beyond reach while the feet are
+        pinned and the root is fixed, took more than 80 steps from rest instead of 25.
+
         K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
         the other forces alone is wrong.
 
         Args:
             motions: of the state.
-            forces: (M,) f (``newton_step``).
+            jacobian: J (M, N + S) of the state.
+            forces: (M,) f and t, over ``ROTATION_SCALE`` (``newton_step``).
             rotates_twists: whether the swing of a bone rotates the axis of its twist, which is exact; else both orders
                 count alike.
         """
