@@ -16,9 +16,9 @@ strict firmness with ``_of_swings``), minus ``Loss.softening`` and, of bones far
 ``_of_posture``. Where the matrix isn't positive definite, the coordinates that the step before took to their limits are
 held there (``HOLDING``). Where that isn't enough, lambda is raised if the firmness is strict (``damped_step``). Else K
 is left out if the Gauss-Newton step that remains is short (``SHORT_STEP``), and otherwise projected to its eigenvalues
-that aren't negative, in coordinates of which P is the identity. Without K in any step a target beyond reach took 25 to 44
-steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual
-active set that starts from that of the step before: a coordinate is held at a limit where
+that aren't negative, in coordinates of which P is the identity. Without K in any step a target beyond reach took 25 to
+44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a
+primal-dual active set that starts from that of the step before: a coordinate is held at a limit where
 limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
 
 After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
