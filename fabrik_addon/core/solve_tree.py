@@ -88,15 +88,6 @@ UNMET_COST = 10.0
 captured poses whose six handles have rotations; with 1 in 45, to the same poses, with 100 three of these poses ended in
 a worse minimum (bench row "body-reconstruction")."""
 
-MISSED = 0.05
-"""Distance of an effector from its target, in the tree's units, from which on chains are solved by another, gradual
-descent where the first one has come nearer by that much. Of 160 feasible poses of Rigify's human with pinned feet that
-descent alone finds one. With a target beyond reach it finds none: a press of Solve took 2 to 3 times as long with it,
-and came no nearer in any of 150."""
-
-GRADUAL_STEPS = 8
-"""Steps with small weights, at most, in that descent: until it converged it took 43, and ended nowhere else."""
-
 AS_GOOD = 0.9
 """Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better, and of
 the costs of two poses of a body."""
@@ -419,15 +410,6 @@ def _solved_by_weight(problem: TreeProblem, begin: State, options: Options, prev
         of_targets = None if previous is None else _turned_where_known(problem, previous.of_targets)
         begins = Beginning.MOVE if options.is_move else Beginning.FAR if previous is None else Beginning.NEAR
         found = descend_by_weight(stack, start, reference, most, firmness, begins, of_targets)
-        missed = problem.farthest(found.state) if previous is None and not problem.has_far_target else 0.0
-        if missed > MISSED and problem.farthest(first) - missed > MISSED:
-            softly = firmness.from_far or firmness
-            another = descend_gradually(stack, first, reference, GRADUAL_STEPS, softly)
-            steps = found.steps + another.steps
-            if problem.spread(another.state) < problem.spread(found.state):
-                found = descend_by_weight(stack, another.by_weight, reference, most, firmness, Beginning.NEAR)
-                steps += found.steps
-            found = found._replace(steps=steps)
     most_turn = _most_turn(problem, found.by_weight, options)
     return found._replace(state=_within_turn(stack, first, found.state, most_turn))
 

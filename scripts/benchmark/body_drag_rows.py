@@ -347,7 +347,11 @@ def path_table(effort: Effort, goes_on: bool = True) -> Table:
         rows=tuple(rows),
         note=f"The chains of the row above, and one to the hips. {PATH_STEPS} steps of a closed path of seeded "
         "half-axes, each solved "
-        + ("from the step before with the pose at rest as the reference pose, as in a drag." if goes_on else "alone."),
+        + (
+            "from the step before with the pose at rest as the reference pose, as in a drag."
+            if goes_on
+            else "alone: so that each path closes."
+        ),
     )
 
 
@@ -357,14 +361,14 @@ def past_pole_table(effort: Effort) -> Table:
     found: dict[tuple[bool, bool, str], list[_Path]] = {}
     for (is_root_fixed, with_poles), number in itertools.product(((False, True), (True, True), (True, False)), numbers):
         with_limits = number // 4 % 2 == 1
-        setting = with_limits, with_poles, "beyond, root fixed" if is_root_fixed else "beyond"
+        setting = with_limits, with_poles, "up, root fixed" if is_root_fixed else "beyond"
         path = led_around(number, "left foot", with_limits, with_poles, "beyond", is_root_fixed)
         found.setdefault(setting, []).append(path)
     rows = [_path_row(setting, paths) for setting, paths in found.items()]
     everything = [path for paths in found.values() for path in paths]
     ratios, open_by = [path.ratio for path in everything], max(path.open for path in everything)
     return Table(
-        title=f"Rigify's human: {len(numbers)} seeded closed paths of a foot, up and past the pole of its knee",
+        title=f"Rigify's human: {len(ratios)} seeded closed paths of a foot, up and past the pole of its knee",
         must=_PATH_MUST,
         measured=f"more than 3 times in {sum(ratio > LARGEST_RATIO for ratio in ratios)} of {len(ratios)}, "
         f"{max(ratios):.1f} times at most, open by {open_by:.2g} degrees",

@@ -85,6 +85,12 @@ def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int
     others = hessian[1:, 1:] + np.diag(stack.posture_weights[1:])
     assert is_optimal and still_active.sum() == 1 and change[0] == 0.0
     np.testing.assert_allclose(change[1:], np.linalg.solve(others, jacobian[:, 1:].T @ residual), atol=1e-9)
+    toward[0] = -50.0
+    released = newton_step(stack, model, 0.0, active)
+    assert released is not None and not released[3]
+    toward[0], up[0] = 50.0, 0.01
+    at_limit = newton_step(stack, model, 0.0, active)
+    assert at_limit is not None and at_limit[3] and at_limit[0][0] == 0.01
 
 
 def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:

@@ -10,16 +10,17 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
     (J^T W J + K + (1 + lambda) P) dq = J^T W r + P (q0 - q)
 
 which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
-the diagonal of J^T J). K is what is left of the second derivatives: ``-sum f . d^2p/dq^2`` over the joints p with
-targets and the forces f on them, and the same of the torques on bones with rotations (``TaskStack.curvature``, of
-strict firmness with ``_of_swings``), minus ``Loss.softening`` and, of bones far from the reference pose,
-``_of_posture``. Where the matrix isn't positive definite, the coordinates that the step before took to their limits are
-held there (``HOLDING``). Where that isn't enough, lambda is raised if the firmness is strict (``damped_step``). Else K
-is left out if the Gauss-Newton step that remains is short (``SHORT_STEP``), and otherwise projected to its eigenvalues
-that aren't negative, in coordinates of which P is the identity. Without K in any step a target beyond reach took 25 to
-44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a
-primal-dual active set that starts from that of the step before: a coordinate is held at a limit where
-limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
+the diagonal of J^T J). K is the part of the second derivatives beside those that is computed: ``-sum f . d^2p/dq^2``
+over the joints p with targets and the forces f on them, and the same of the torques on bones with rotations
+(``TaskStack.curvature``, of strict firmness with ``_of_swings``), minus ``Loss.softening`` and, where a coordinate is
+far from the reference pose (``LONG_WAY``), ``_of_posture``. Where the matrix isn't positive definite, stiffness is
+added to the coordinates that the step before took to their limits (``HOLDING``). Where that isn't enough, lambda is
+raised if the firmness is strict (``damped_step``). Else K is left out if the Gauss-Newton step that remains is short
+(``SHORT_STEP``), and otherwise projected to its eigenvalues that aren't negative, in coordinates of which P is the
+identity. Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of
+Rigify's human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of the step before: a
+coordinate is held at a limit where limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and
+Kunisch 2002).
 
 After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
 Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is
@@ -69,8 +70,8 @@ With K left out in all steps 13 of 100 poses of a body with straight limbs, turn
 with K projected in all of them 8."""
 
 LONG_WAY = 0.5
-"""Largest coordinate (radians) of the way to the reference pose up to which the posture task's second derivatives are P
-(``_of_posture``): at this length they are less by 2 percent."""
+"""Largest coordinate of the way to the reference pose, in radians or the tree's units, up to which the posture task's
+second derivatives count as P: those of a rotation vector of this length are less by 2 percent (``_of_posture``)."""
 
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
@@ -80,10 +81,10 @@ MORE_DAMPING, DAMPING_ROUNDS = 4.0, 12
 """Factor of lambda, and trials at most, until the second derivatives are positive definite (``damped_step``)."""
 
 HOLDING = 1e4
-"""Stiffness, over P, of coordinates that the step before took to their limits, where the second derivatives aren't
-positive definite: of those of the other coordinates alone they may be. Without it lambda was 2 near such a minimum, and
-a foot that is led up and past its knee's pole (bench row "body-paths") took 10.6 steps from pose to pose instead of
-9.2."""
+"""Stiffness, over P, that keeps coordinates at limits that the step before took them to, where the matrix isn't
+positive definite: that of the other coordinates may be. In a batch it is that of all poses where it is that of one.
+Without it lambda rose to 2 near minima with coordinates at limits, and a foot that is led up and past its knee's pole
+(bench row "body-paths") took 10.6 steps from pose to pose instead of 9.2."""
 
 LEAST_INVERSE = 1e-12
 """A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is 1e8."""
@@ -242,8 +243,9 @@ def with_forces(
 def _of_posture(stack: TaskStack, toward: Array) -> Array:
     """Return by how much half the second derivatives of the posture task are less than P: blocks (F, 3, 3).
 
-    Of a free bone whose way to the reference pose is the rotation vector ``a u`` they are ``P (s I + (1 - s) u u^T)``
-    with ``s = (a / 2) cot(a / 2)``: those of the squared length of a rotation vector by rotations before it.
+    Of a free bone whose way to the reference pose is the rotation vector ``a u``, a from 0 to pi, they are
+    ``P (s I + (1 - s) u u^T)`` with ``s = (a / 2) cot(a / 2)``: half the second derivatives by d of
+    ``P |log(exp(a u) exp(-d))|^2``.
     """
     columns = stack.tree.structure.free_columns
     ways = toward.take(columns, -1)
@@ -399,9 +401,15 @@ def newton_step(
     diagonal += metric
     slope = _product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
     slope += swings.from_axes(here.toward) * stack.posture_weights
-    inverse = _inverse_if_positive(hessian)
-    if inverse is None and active.any():
-        diagonal += HOLDING * active.any(-2) * stack.posture_weights
+    inverse, held = _inverse_if_positive(hessian), np.zeros_like(active)
+    if inverse is None:
+        ends = np.stack([model.up, model.down], -2)
+        held = active & np.isfinite(ends)
+        if not held.any():
+            return None
+        stiffness = HOLDING * stack.posture_weights * held
+        diagonal += stiffness.sum(-2)
+        slope += (stiffness * np.where(held, ends, 0.0)).sum(-2)
         inverse = _inverse_if_positive(hessian)
     if inverse is None:
         return None
@@ -411,6 +419,8 @@ def newton_step(
         change, active, is_optimal = map(np.array, zip(*map(_within_bounds, *bounded), strict=True))
     else:
         change, active, is_optimal = _within_bounds(*bounded)
+    # What is released although it was held may rotate farther than its stiffness has let it.
+    is_optimal = is_optimal & stack.ops.negate((held & ~active).any((-2, -1)))
     open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
     back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric, 1e-6)
     return swings.to_axes(change), swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2), active, is_optimal

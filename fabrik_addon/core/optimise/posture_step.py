@@ -45,8 +45,6 @@ LEAST_CURVATURE = 1e-2
 class Pull(NamedTuple):
     """Tasks that pull with bounded forces, beside the posture task."""
 
-    jacobian: Array
-    """(M2, N + S)."""
     forces: Array
     """(M2,) f."""
     radius: float
@@ -57,7 +55,7 @@ class Pull(NamedTuple):
 
 def curved_posture(
     stack: TaskStack,
-    motions: TreeMotions,
+    at_state: tuple[TreeMotions, Array],
     task: tuple[Array, Array, Array],
     weights: Array,
     toward: Array,
@@ -68,7 +66,7 @@ def curved_posture(
 
     Args:
         stack: of one level.
-        motions: of the state.
+        at_state: motions, and J of all tasks (M + M2, N + S), of the state.
         task: J (M, N + S), its pseudo-inverse W J^T (J W J^T)^-1 (N + S, M), and dq_t (N + S,).
         weights: (N + S,) W; 0 of coordinates at their limits.
         toward: q_reference - q.
@@ -79,10 +77,9 @@ def curved_posture(
     metric = stack.metric
     forces = (metric * toward) @ -pseudo_inverse
     if pull is None:
-        second = stack.curvature(motions, jacobian, forces)
+        second = stack.curvature(*at_state, forces)
     else:
-        both = np.concatenate([jacobian, pull.jacobian]), np.concatenate([forces, pull.forces])
-        second = stack.curvature(motions, *both) + pull.stiffness
+        second = stack.curvature(*at_state, np.concatenate([forces, pull.forces])) + pull.stiffness
     pulled = weights * (second @ by_tasks)
     gradient = posture - pulled + pseudo_inverse @ (jacobian @ pulled)
     second.reshape(-1)[:: len(weights) + 1] += metric

@@ -138,8 +138,8 @@ class _Levels:
     stack: TaskStack
     dampings: Sequence[float]
     """lambda of each level."""
-    motions: TreeMotions | None = None
-    """Of the state, with which the posture part takes the curvature of the tasks into account; None: it doesn't."""
+    at_state: tuple[TreeMotions, Array] | None = None
+    """Motions and J of the state, with which the posture part knows the curvature of the tasks; None: it doesn't."""
     solved: list[tuple[slice, Array, Array, Array]] = field(default_factory=list)
     """Rows of each level, J (R, N + S), J~ (R, N + S) and the pseudo-inverse of J~ (N + S, R), without limits."""
 
@@ -168,9 +168,9 @@ class _Levels:
         posture = toward * (weights > 0.0)
         for _, _, rows, pseudo_inverse in solved:
             posture -= pseudo_inverse @ (rows @ posture)
-        if self.motions is not None and solved and toward.any():
+        if self.at_state is not None and solved and toward.any():
             task = jacobian, solved[0][3], change
-            posture, _ = curved_posture(self.stack, self.motions, task, weights, toward, posture)
+            posture, _ = curved_posture(self.stack, self.at_state, task, weights, toward, posture)
         self.solved = self.solved or solved
         return change, posture
 
@@ -215,7 +215,7 @@ def _step(
     for error, least in zip(stack.errors(residual), least_dampings(stack), strict=True):
         factor = damping if motions is None else min(CURVED_DAMPING, error)
         dampings.append(factor * error + least)
-    levels = _Levels(stack, dampings, motions)
+    levels = _Levels(stack, dampings, None if motions is None else (motions, jacobian))
     return *bounded_step(stack, state, jacobian, residual, levels, toward), levels
 
 

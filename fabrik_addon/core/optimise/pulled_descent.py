@@ -64,7 +64,8 @@ class _Solve:
     """A step without limits (``bounded_step.Solve``); keeps what the last call has found."""
 
     stack: TaskStack
-    motions: TreeMotions
+    at_state: tuple[TreeMotions, Array]
+    """Motions and J of the state."""
     damping: float
     pull: Pull
     back: Array = field(init=False)
@@ -88,7 +89,7 @@ class _Solve:
         task = rows, self.back, change
         along = pulled - self.back @ (rows @ pulled)
         self.are_held = bool(np.linalg.norm(forces.reshape(-1, 3), axis=-1).max(initial=0.0) <= MOST_HOLDING)
-        along, self.is_whole = curved_posture(self.stack, self.motions, task, weights, pulled, along, self.pull)
+        along, self.is_whole = curved_posture(self.stack, self.at_state, task, weights, pulled, along, self.pull)
         return change, along
 
 
@@ -133,9 +134,9 @@ def descend_pulled(stack: TaskStack, start: State, reference: State, steps: int)
             jacobian = stack.jacobian(here.state, motions)
             rows, pulling = jacobian[pulls], here.residual[pulls]
             stiffness = (rows.T * here.weights) @ rows - loss.softening(rows, pulling, here.weights)
-            pull = Pull(rows, here.weights * pulling, radius, stiffness)
+            pull = Pull(here.weights * pulling, radius, stiffness)
             damping = min(CURVED_DAMPING, here.error) * here.error + LEAST_DAMPING
-            solve = _Solve(stack, motions, damping, pull)
+            solve = _Solve(stack, (motions, jacobian), damping, pull)
             by_tasks, along = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())

@@ -57,14 +57,15 @@ class Firmness(NamedTuple):
     """w of the first level times the length of its modelled residual, in the tree's units, up to which that residual
     balances the forces of the other tasks. A longer one is what bounds have kept a step from: then a trial is brought
     to 0. Without this bound 14 of 100 feasible poses of a body with straight limbs, turned far, weren't found, with it
-    9."""
+    9 (with ``GRADUAL_WEIGHT`` = 1e2)."""
     is_strict: bool = False
     """Whether targets come as near by weight as the first level lets them: then nothing that can't be met exactly in
     the end is brought nearer by steps of strict priority."""
     meeting_damping: float = MEETING_DAMPING
     """Damping of the steps that meet exactly what is nearly met, over the trace of ``J W J^T``."""
     from_far: Firmness | None = None
-    """Of the first of two descents from a pose that may be far from the solution; None: there is one descent."""
+    """Firmness of a descent that comes before that with this one where the pose to start from may be far from the
+    solution; None: none does."""
 
     @property
     def meets_by_damping(self) -> bool:
@@ -125,9 +126,10 @@ none.
 
 With w = 7.5e6 alone steps from the reference pose end in any of several minima: a hand led across the body, with its
 rotation, rotated a bone by up to 24 times the median step's rotation in a step of its target, in 38 ms. After a descent
-with ``from_far`` it is 1.5 times, in 19 ms. There F of rotations is larger: with 40 two of 48 seeded paths had steps of
-75 and 87 degrees, in which a foot let go of its rotation, with 200 one of 22. With w = 3e4 and F = 250 of the targets
-the second descent began too far from its minimum: 6.5 times where a hand was led low."""
+with ``from_far`` it is 1.5 times, in 19 ms. In it F of rotations is 100: with 40 two of 48 seeded paths had steps of 75
+and 87 degrees, in which a foot let go of its rotation, with 200 one had a step of 22 degrees, with 100 none. With
+w = 3e4 and F = 250 of the targets the second descent began too far from its minimum: 6.5 times where a hand was led
+low."""
 
 OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True)
 """Of chains without pins: of targets that are nearly met where the descent starts, of the others, and of rotations and

@@ -225,7 +225,7 @@ class TaskStack:
 
     @cached_property
     def _curved_rows(self) -> tuple[NDArray[np.intp], Array]:
-        """Rows (P + T, 3) of the tasks at points and of whole frames, and 1 and 1/2 of them (P + T, 1)."""
+        """Rows (P + T, 3) of the tasks at points and of whole frames, and the factors (P + T, 1) of their part of K."""
         at_points, of_frames = self.at_points[2], self._oriented[2]
         return np.concatenate([at_points, of_frames]), np.repeat([1.0, 0.5], [len(at_points), len(of_frames)])[:, None]
 
@@ -288,10 +288,10 @@ class TaskStack:
         root is F L, a pendulum's stiffness.
 
         With t the torque on a bone, toward its goal's frame, ``K_cd = a_c . (t x a_d) / 2`` where c and d both rotate
-        the bone. The half is there because c rotates the axis of d, and d doesn't rotate that of c: the torque's work
-        changes by ``-t . (a_c x a_d) dq_c dq_d`` for each such pair, once, and K_cd and K_dc share that. It is exact
-        where the frame is at its goal. Without the torques a wing of Rigify's bird, led beyond reach while the feet are
-        pinned and the root is fixed, took more than 80 steps from rest instead of 25.
+        the bone. The half is that of rotation vectors: that of the rotation by ``a_c dq_c`` after that by ``a_d dq_d``
+        is ``a_c dq_c + a_d dq_d + (a_c x a_d) dq_c dq_d / 2`` to second order. It is exact where the frame is at its
+        goal. Without the torques a wing of Rigify's bird, led beyond reach while the feet are pinned and the root is
+        fixed, took more than 80 steps from rest instead of 25.
 
         K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
         the other forces alone is wrong.
@@ -299,7 +299,7 @@ class TaskStack:
         Args:
             motions: of the state.
             jacobian: J (M, N + S) of the state.
-            forces: (M,) f and t, over ``ROTATION_SCALE`` (``newton_step``).
+            forces: (M,) ``W r`` of the rows (``newton_step``): f of points, t / ``ROTATION_SCALE`` of frames.
             rotates_twists: whether the swing of a bone rotates the axis of its twist, which is exact; else both orders
                 count alike.
         """

@@ -60,15 +60,15 @@ and half of the moves used up their steps; a move of a hand of Rigify's human ac
 from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with straight limbs, turned far, one
 more isn't found with 1."""
 
-CONVERGED = 3e-4
-"""Largest change of a coordinate, times 1 + lambda, that counts as none: 0.02 degrees. With 1e-6 a move of a drag took
-8 steps (median) instead of 3."""
+CONVERGED = 2e-4
+"""Largest change of a coordinate, times 1 + lambda, that counts as none: 0.01 degrees. With 1e-6 a move of a drag took
+8 steps (median) instead of 3. With 3e-4 bones of Rigify's human, baked along a hand's path across the body with knees
+that bend away from their poles, were 0.10 degrees off after one round, with this 0.03."""
 
-SETTLED, SETTLED_AFTER = 5e-4, 1.5e-5
+SETTLED, SETTLED_AFTER = 8.5e-4, 3e-5
 """Largest change of a coordinate, times 1 + lambda, after which a step with second derivatives may be the last, and
-that times the share e by which its gain is not the model's. With twice these values bones of Rigify's human, baked
-along a hand's path across the body with knees that bend away from their poles, were 0.10 degrees off after one round,
-with these 0.03, in as many steps."""
+that times the share e by which its gain is not the model's. The step after it would change no coordinate by more than
+2.3e-4 (97 steps of bench row "body-path")."""
 
 MOST_SHARE = 0.6
 """Share of a step above which all of it is taken (``share_of_step``): steps that alternate, but fall to two thirds or
@@ -89,7 +89,7 @@ GRADUAL_WEIGHT = 1e4
 With 1e8 each step keeps to the curved set of poses that meet the first level, and ends where a limit crosses that set:
 of 24 captured poses (bench row "body-reconstruction") 9 ended with a handle more than 0.02 of the height off its
 target, 0 after a first descent by 1e2. Of 100 feasible poses of a body with straight limbs, turned far, 9 aren't found
-with 1e2, 3 with 5e2, 4 with 1e3, 2 with 4e3, and none with 1e4 and 3e4; joints of captured poses are nearer, too."""
+with 1e2, 3 with 5e2, 4 with 1e3, 2 with 4e3, and none with 1e4 and 3e4."""
 
 MEETING_STEPS = 6
 """Steps of ``meet_all`` at most. All of 630 frames of Rigify's human (bench row "bake-body"), with residuals of up to
@@ -153,17 +153,10 @@ class ExactGoals(NamedTuple):
     """Where the descent without rotations and poles has ended; None where there was none."""
 
 
-def descend_gradually(
-    stack: TaskStack, start: State, reference: State, gradual_steps: int = TREE_STEPS, firmness: Firmness = OF_BODY
-) -> Descended:
-    """Descend as ``descend_by_weight`` does, from where a descent with small weights of all levels has ended.
-
-    Args:
-        stack: as there, as are start, reference and firmness.
-        gradual_steps: of the descent with small weights, at most.
-    """
-    near, taken, _ = least_cost(stack, start, reference, gradual_steps, firmness, GRADUAL_WEIGHT)
-    found = descend_by_weight(stack, near, reference, TREE_STEPS, firmness)
+def descend_gradually(stack: TaskStack, start: State, reference: State) -> Descended:
+    """Descend a body by weight, from where a descent without weights above ``GRADUAL_WEIGHT`` has ended."""
+    near, taken, _ = least_cost(stack, start, reference, TREE_STEPS, OF_BODY, GRADUAL_WEIGHT)
+    found = descend_by_weight(stack, near, reference, TREE_STEPS)
     return found._replace(steps=taken + found.steps)
 
 
@@ -182,9 +175,10 @@ def descend_by_weight(
         stack: tasks by level, and a tree with posture weights.
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to.
-        steps: at most.
+        steps: at most, in each descent.
         firmness: weights and forces of the levels.
-        begins: how far from the solution the pose to start from is; far from it ``Firmness.from_far`` leads near it.
+        begins: how far from the solution the pose to start from is. Where it is ``FAR``, a descent with
+            ``Firmness.from_far`` comes first.
         of_targets: ``Descended.of_targets`` of the frame or move before.
     """
     before = 0
@@ -358,7 +352,7 @@ def least_cost(
     most_weight: float = math.inf,
     begins: Beginning = Beginning.FAR,
 ) -> tuple[State, Any, Any]:
-    """Descend as ``descend_by_weight`` does, but for the steps of priority, with no weight above ``most_weight``.
+    """Descend as ``descend_by_weight`` does in its last descent, with no weight above ``most_weight``.
 
     The poses of a batch descend side by side, each with a damping of its own, until all have converged.
     The last step, by which no coordinate changes by more than ``CONVERGED``, is taken without another evaluation: on
