@@ -234,14 +234,13 @@ def with_forces(
     if curves_swings and len(stack.tree.structure.half_sines[0]):
         curvature += _of_swings(stack, model, forces)
     if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:
-        columns = stack.tree.structure.free_columns
-        curvature[..., columns[:, :, None], columns[:, None]] -= _of_posture(stack, model.here.toward)
+        curvature -= _of_posture(stack, model.here.toward)
     whole = model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
     return whole._replace(is_whole=True)
 
 
 def _of_posture(stack: TaskStack, toward: Array) -> Array:
-    """Return by how much half the second derivatives of the posture task are less than P: blocks (F, 3, 3).
+    """Return by how much half the second derivatives of the posture task are less than P (N + S, N + S).
 
     Of a free bone whose way to the reference pose is the rotation vector ``a u``, a from 0 to pi, they are
     ``P (s I + (1 - s) u u^T)`` with ``s = (a / 2) cot(a / 2)``: half the second derivatives by d of
@@ -252,9 +251,9 @@ def _of_posture(stack: TaskStack, toward: Array) -> Array:
     squares = np.square(ways).sum(-1)
     halves = 0.5 * np.sqrt(np.maximum(squares, 1e-6))
     shares = stack.posture_weights.take(columns[:, 0], -1) * (1.0 - halves / np.tan(halves)) / (4.0 * halves * halves)
-    found: Array = (shares * squares)[..., None, None] * np.eye(3) - (shares[..., None] * ways)[..., None] * ways[
-        ..., None, :
-    ]
+    across = squares[..., None, None] * np.eye(3) - ways[..., None] * ways[..., None, :]
+    found = np.zeros((*toward.shape, toward.shape[-1]))
+    found[..., columns[:, :, None], columns[:, None]] = shares[..., None, None] * across
     return found
 
 
@@ -401,7 +400,7 @@ def newton_step(
     diagonal += metric
     slope = _product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
     slope += swings.from_axes(here.toward) * stack.posture_weights
-    inverse, held = _inverse_if_positive(hessian), np.zeros_like(active)
+    inverse, held = _inverse_if_positive(hessian), None
     if inverse is None:
         ends = np.stack([model.up, model.down], -2)
         held = active & np.isfinite(ends)
@@ -419,8 +418,9 @@ def newton_step(
         change, active, is_optimal = map(np.array, zip(*map(_within_bounds, *bounded), strict=True))
     else:
         change, active, is_optimal = _within_bounds(*bounded)
-    # What is released although it was held may rotate farther than its stiffness has let it.
-    is_optimal = is_optimal & stack.ops.negate((held & ~active).any((-2, -1)))
+    if held is not None:
+        # What is released although it was held may rotate farther than its stiffness has let it.
+        is_optimal = is_optimal & stack.ops.negate((held & ~active).any((-2, -1)))
     open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
     back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric, 1e-6)
     return swings.to_axes(change), swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2), active, is_optimal
