@@ -1,27 +1,24 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several effectors of one tree: least squares by priority or by weight, from one start or from several.
+"""Several effectors of one tree: least squares with tasks that are held, or by weight, from one start or from several.
 
-1. Damped least squares on all joints (``optimise.prioritised_descent``) lead to the pose nearest to a reference pose
-   among those that meet the tasks by priority: targets, targets far beyond reach, then poles and rotations. They start
-   from the reference pose, or in a drag from the solution of the move before. So the pose is a function of the targets,
-   and small changes of the targets change it by little. Chains that bend away from their poles in the pose at hand are
-   bent to these in the reference pose (``optimise.reference_pose``).
-2. Where they end in a local minimum short of the targets, or with a chain bent away from its pole, they start again
+1. Newton steps (``optimise.held_descent``) lead to the pose nearest to a reference pose among those that meet the
+   tasks. They start from the reference pose, or in a drag from the solution of the move before. So the pose is a
+   function of the targets, and small changes of the targets change it by little. Chains that bend away from their poles
+   in the pose at hand are bent to these in the reference pose (``optimise.reference_pose``).
+2. Where tasks can't all be met they are weighed against each other and against the posture task
+   (``optimise.weighted_descent``): targets pull with bounded forces (``_statuses`` names the cause).
+3. Where that ends in a local minimum short of the targets, or with a chain bent away from its pole, both start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses with all coordinates changed by one number, unless a
    target is beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to
    the same poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
-3. Where tasks can't all be met they are weighed against each other and against the posture task (``_weighed``):
-   targets pull with bounded forces, by weight (``_statuses`` names the cause). Where all targets but those beyond reach
-   are met, fewer and cheaper steps lead to the same pose (``_pulled``).
 
 A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
 bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
 
-A body (``Goals.priorities``), and chains with pins (``TreeProblem.is_held``), are solved by
-``optimise.weighted_descent`` instead: their tasks and the posture task are weighed against each other. A drag has one
-start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is solved from others, too
-(``optimise.body_starts``).
+The tasks of a body (``Goals.priorities``), and those of chains with pins (``TreeProblem.is_held``), are weighed from
+the start. A drag has one start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is solved from
+others, too (``optimise.body_starts``).
 """
 
 from __future__ import annotations
@@ -44,14 +41,13 @@ from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
+from .optimise.held_descent import MOST_DAMPING, TREE_STEPS, Held, descend_held
 from .optimise.jacobian_steps import StackedRule, step_by_rule
-from .optimise.prioritised_descent import TREE_STEPS, descend_by_priority
-from .optimise.pulled_descent import descend_pulled
 from .optimise.reference_pose import ReferencePose, reference_pose
-from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ORIENTED_TREES, OF_TREES, Firmness
+from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_TREES, Firmness
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
-from .optimise.tree_problem import TreeProblem, tree_problem
+from .optimise.tree_problem import Level, TreeProblem, tree_problem
 from .optimise.weighted_descent import (
     Beginning,
     Descended,
@@ -60,6 +56,7 @@ from .optimise.weighted_descent import (
     descend_gradually,
     least_cost,
     met_exactly,
+    with_first_level_met,
 )
 from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
@@ -105,9 +102,10 @@ With the distance that is left after what is nearly met was met exactly, and 0 a
 hand was out of reach: 5 of 27 drags had a move with more than 3 times the median move's largest rotation, with these
 none."""
 
-NEARLY_MET = 0.04
-"""Length of the residual of the targets within reach, in the tree's units, from which on those beyond reach pull. With
-0.1 a Y took 0.1 ms more, with 0.01 a hand 0.2 ms more (medians of 100)."""
+FIRST_STEPS, FIRST_DAMPING = 3, 0.05
+"""Steps toward all targets alike, with lambda over |h| at most (``held_descent``), where some are beyond reach: without
+them a Y took 9.5 steps instead of 7.1 to targets of which one is beyond reach, a hand 10.8 instead of 7.7 (means of
+100)."""
 
 STUCK = 1e-3
 """|W J^T r| over the distance of an effector from its target, below which no joint brings it nearer."""
@@ -134,7 +132,7 @@ class TreeSolution:
     of_targets: State | None = None
     """``Descended.of_targets``."""
     reference: ReferencePose | None = None
-    """Of a tree that is solved by priority."""
+    """Of a tree without pins."""
 
     @property
     def is_reached(self) -> bool:
@@ -229,7 +227,7 @@ def solve_tree_components(
         else:
             before = None if previous is None else state_of_previous(problem, previous)
             reference = reference_pose(problem, begin, before, None if previous is None else previous.reference)
-            found = _solved_by_priority(problem, reference.pose, options, previous)
+            found = _solved_without_pins(problem, reference.pose, options, previous)
         steps, is_converged = steps + found.steps, found.is_converged
         by_weight = None if found.by_weight is found.state else found.by_weight
         of_targets = found.of_targets
@@ -311,79 +309,77 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
 # Starts
 
 
-def _solved_by_priority(
+def _solved_without_pins(
     problem: TreeProblem, near: State, options: Options, previous: TreeSolution | None
 ) -> Descended:
-    """Return the pose that meets the tasks by priority and is nearest to the reference pose, with all starts' steps.
-
-    Where tasks stay unmet it is the one of least cost by weight. By priority alone an arm of a Y that was led around
-    beyond reach rotated by up to 16 times the median step's largest rotation, and was 3 to 8 degrees off after one
-    round from the pose before; by weight by 5.6 times and 0.04 degrees at most (24 seeded paths).
-    """
-    ended = None if previous is None else _turned_where_known(problem, previous.by_weight)
-    weighed = _pulled(problem, near, ended) if problem.pulls_alone else None
-    if weighed is not None:
-        return weighed
-    if ended is not None:
-        weighed = _weighed(problem, ended, near)
-        if not problem.is_done(weighed.state):
-            return weighed
-    stack = problem.stack()
-    best: State | None = None
-    used, is_converged = 0, True
-    # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-    nearest_to = near if problem.bends_to_poles(near) else None
-    for first in _starts(problem, near, previous, options):
-        found, steps, has_converged = descend_by_priority(stack, first, nearest_to, TREE_STEPS)
-        used += steps
-        if not problem.may_stay_unmet and not problem.bends_to_poles(found):
-            turned, steps, _ = descend_by_priority(stack, problem.turned_to_poles(found), None, TREE_STEPS)
-            used += steps
-            found = turned if _is_better(problem, turned, found) else found
-        if best is None or _is_better(problem, found, best):
-            best, is_converged = found, has_converged
-        is_enough = _is_nearly_met(problem, best) and problem.bends_to_poles(best)
-        if problem.may_stay_unmet or is_enough or problem.is_proven_unmet(best):
-            break
-    assert best is not None  # the reference pose, rotated to its poles, is always a start
-    if problem.is_done(best):
-        return Descended(best, used, is_converged, best)
-    weighed = weighed or _weighed(problem, ended or best, near)
-    return weighed._replace(steps=used + weighed.steps, is_converged=is_converged or weighed.is_converged)
-
-
-def _pulled(problem: TreeProblem, reference: State, ended: State | None) -> Descended | None:
-    """Return what ``_weighed`` does, where targets beyond reach pull and all others are met; None where they aren't.
-
-    After all steps by priority, and by weight, a Y with one target beyond reach took 3.4 ms instead of 2.1, a hand 5.5
-    instead of 3.0 (medians of 100). The poses are up to 0.1 degrees apart.
+    """Return the pose of least cost of the tasks of chains without pins, with all starts' steps.
 
     Args:
-        problem: whose tasks are targets alone.
+        problem: of one pose.
+        near: the reference pose.
+        options: iterations of FABRIK at most.
+        previous: of the frame before.
+    """
+    best: Descended | None = None
+    used = 0
+    for number, start in enumerate(_starts(problem, near, previous, options)):
+        found = _from_start(problem, start, near, None if number else previous)
+        used += found.steps
+        if best is None or _is_better(problem, found.state, best.state):
+            best = found
+        is_enough = _is_nearly_met(problem, best.state) and problem.bends_to_poles(best.state)
+        if problem.may_stay_unmet or is_enough or problem.is_proven_unmet(best.state):
+            break
+    assert best is not None  # the reference pose, rotated to its poles, is always a start
+    return best._replace(steps=used)
+
+
+def _from_start(problem: TreeProblem, start: State, reference: State, previous: TreeSolution | None) -> Descended:
+    """Return the pose of least cost of the tasks of chains without pins that is found from one start.
+
+    1. Targets within reach, poles and rotations are met, and targets beyond reach pull, but for a tree with both
+       targets beyond reach and poles or rotations.
+    2. Where that isn't all met, or held by too large forces, the tasks are weighed against each other and against the
+       posture task, from where the targets alone are met.
+
+    From a start far from the solution ``FIRST_STEPS`` toward all targets alike come first where some are beyond reach.
+    Where the solution of the frame before is by weight, and what wasn't met may still not be, step 2 alone is taken.
+
+    Args:
+        problem: of one pose.
+        start: within limits.
         reference: of the posture task.
-        ended: where the descent of the frame before has ended.
+        previous: the solution of the frame before, where it is the start.
     """
-    stack, (within, beyond) = problem.by_reach()
-    start, taken = ended, 0
-    if start is None:
-        start, taken, _ = descend_by_priority(stack, reference, reference, TREE_STEPS, NEARLY_MET)
-    found = descend_pulled(stack.with_levels([within, beyond]), start, reference, TREE_STEPS)
-    if not found.are_held:
-        return None
-    together = stack.with_levels([[], [*within, *beyond]])
-    return met_exactly(together, (found.state, taken + found.steps, True), OF_TREES, reference, None)
+    within, beyond, others = problem.by_reach()
+    stack, steps = problem.stack(), 0
+    is_weighed = previous is not None and previous.by_weight is not None and (bool(others) or not beyond)
+    # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
+    held_near = reference if problem.bends_to_poles(reference) else None
 
+    def held(first: Level, pulls: Level, most: int = TREE_STEPS, most_damping: float = MOST_DAMPING) -> Held:
+        nonlocal steps
+        found = descend_held(stack.with_levels([first, pulls]), start, held_near, most, most_damping)
+        steps += found.steps
+        return found
 
-def _weighed(problem: TreeProblem, start: State, reference: State) -> Descended:
-    """Return the pose of least cost of the tasks of chains without pins, weighed against the posture task.
-
-    Where all tasks are met that is the pose by priority: both have the metric W^-1 (``TaskStack.bone_weights``), and
-    what is nearly met is met exactly.
-    """
+    if beyond and previous is None:
+        start = held([*within, *beyond], [], FIRST_STEPS, FIRST_DAMPING).state
+    if not is_weighed and not (beyond and others):
+        found = held([*within, *others], beyond)
+        if problem.is_done(found.state):
+            return Descended(found.state, steps, found.is_converged, found.state)
+        if beyond and found.are_held:
+            together = stack.with_levels([[], [*within, *beyond]])
+            return met_exactly(together, (found.state, steps, True), OF_TREES, reference, None)
+        start = start if others else found.state
+    if others and previous is None:
+        start = problem.turned_to_poles(held(within, beyond).state)
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
-    firmness = OF_ORIENTED_TREES if problem.secondary else OF_TREES
-    found = least_cost(first_met, start, reference, TREE_STEPS, firmness, begins=Beginning.NEAR)
-    return met_exactly(together, found, firmness, reference, None)
+    weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, begins=Beginning.NEAR)
+    ended = met_exactly(together, weighed, OF_TREES, reference, None)
+    by_weight = ended.state if problem.is_done(ended.state) else ended.by_weight
+    return ended._replace(steps=steps + ended.steps, by_weight=by_weight)
 
 
 def _has_missed(previous: TreeSolution | None) -> bool:
@@ -445,9 +441,8 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
 def _is_nearly_met(problem: TreeProblem, state: State) -> bool:
     """Tell whether all targets are met, or where there are poles or rotations, nearly met.
 
-    What poles that can't be met leave of the targets by priority, 1e-4 to 1e-3, is met by weight (``_weighed``). It is
-    no reason for other starts, which took as many steps again, nor for a pose from one of them: two chains with one
-    pole, to which they can't both bend, rotated by 159 degrees in a step of a target by 0.02 links.
+    What poles that can't be met leave of the targets is no reason for other starts, nor for a pose from one of them:
+    two chains with one pole, to which they can't both bend, rotated by 159 degrees in a step of a target by 0.02 links.
     """
     return problem.farthest(state) <= OF_TREES.nearly_met if problem.secondary else problem.is_met(state)
 
@@ -468,7 +463,7 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
     or 3.1 radians each, 536 are reached from the reference pose alone, 565 with the other starts.
     """
     if previous is not None:
-        yield state_of_previous(problem, previous)
+        yield state_before(problem, previous)
         if _has_missed(previous):
             return
     yield near
@@ -563,7 +558,7 @@ def _within_turn(stack: TaskStack, begin: State, found: State, most: float) -> S
     if largest <= most:
         return found
     nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
-    return descend_by_priority(stack.first_level_and_floor, nearer, None, TREE_STEPS)[0]
+    return with_first_level_met(stack, nearer)
 
 
 def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is_converged: bool) -> list[int]:

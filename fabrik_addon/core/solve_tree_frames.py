@@ -15,10 +15,7 @@ Of a tree whose tasks are weighed against each other (``is_held``):
 The descent converges beyond reach, too: on a path of a hand of Rigify's human (bench row "bake-body", "low") poses from
 the frame before are within 0.1 degrees of those from the frame's own pose, in 4 ms of processor time a frame, not 80.
 
-The frames of other trees are solved one after another, each from the solution of the frame before. But a frame whose
-targets aren't all met, and the one after it, start from the frame's own pose: near a target that can't be met the cost
-is flat, a descent by strict priority from the frame before ends after few steps, and the pose lags behind by up to 17
-degrees.
+The frames of other trees are solved one after another, each from the solution of the frame before.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from typing import TypeAlias
 from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
-from .optimise.prioritised_descent import TREE_STEPS
+from .optimise.held_descent import TREE_STEPS
 from .optimise.tree_problem import is_held, tree_problem
 from .problem import Goals, Options
 from .solve_tree import (
@@ -75,26 +72,16 @@ def solve_tree_frames(
         first = len(found) - 1
         last = min(first + STRIDE, len(frames) - 1)
         if is_batched and first > 0 and last > first + 2:
-            after = _solved_after(frames[last], options, found[-1])
+            after = solve_tree_components(*frames[last], options, found[-1])
             between = _solved_between(frames[first : last + 1], options, found, after)
             if between:
                 for frame, solution in zip(frames[first + 1 : last], between, strict=True):
-                    found.append(solution or _solved_after(frame, options, found[-1]))
+                    found.append(solution or solve_tree_components(*frame, options, found[-1]))
                 found.append(after)
                 continue
         for frame in frames[first + 1 : last + 1 if first > 0 else 2]:
-            found.append(_solved_after(frame, options, found[-1] if found else None))
+            found.append(solve_tree_components(*frame, options, found[-1] if found else None))
     return found
-
-
-def _solved_after(frame: Frame, options: Options, before: TreeSolution | None) -> TreeSolution:
-    """Solve a frame from the solution of a frame before it, or, where that may end early, from its own pose."""
-    converges = is_held(frame[1])
-    if before is not None and (converges or before.is_reached):
-        solution = solve_tree_components(*frame, options, before)
-        if converges or solution.is_reached:
-            return solution
-    return solve_tree_components(*frame, options)
 
 
 def _solved_between(

@@ -123,18 +123,17 @@ def descend_between(
     ]
 
 
-def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness: Firmness) -> list[State | None]:
-    """Return the states near others in which the goals of frames are met; None where they aren't."""
-    found: list[State | None] = [None] * len(goals)
+def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness: Firmness) -> list[State]:
+    """Return the states near others in which the goals of frames are met."""
+    found = [*states]
     for levels in {len(each.stack.levels) for each in goals}:
         alike = [number for number, each in enumerate(goals) if len(each.stack.levels) == levels]
         own = [goals[number].stack for number in alike]
         stack = stack_of_frames(own)
-        met, are_met = meet_all(stack, _together(stack, [states[number] for number in alike]), firmness.meeting_damping)
+        met, are_met = meet_all(stack, _together(stack, [states[number] for number in alike]))
         for number, one, is_met in zip(alike, _of_each(own, met), np.array(are_met).tolist(), strict=True):
-            found[number] = (
-                within_change(goals[number].stack, states[number], one, goals[number].most) if is_met else None
-            )
+            if is_met or not firmness.is_strict:
+                found[number] = within_change(goals[number].stack, states[number], one, goals[number].most)
     return found
 
 

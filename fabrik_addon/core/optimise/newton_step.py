@@ -434,7 +434,7 @@ def _inverse_if_positive(hessian: Array) -> Array | None:
         return None
 
 
-def pseudo_inverse(rows: Array, weights: Array, damping: float) -> Array:
+def pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
     """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
 
     Args:

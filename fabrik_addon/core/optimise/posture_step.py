@@ -25,13 +25,13 @@ from ..math.operations import Array
 from ..model.tree_motions import TreeMotions
 from .task_stack import TaskStack
 
-ROUNDS, ENOUGH = 3, 0.05
-"""Iterations of conjugate gradients at most, and the share of the first gradient's length at which they end. With one
-iteration a Y of 10 bones took 8.4 steps instead of 5.9, a hand of 26 bones 13.3 instead of 6.2 (means of 200)."""
+ROUNDS, ENOUGH = 40, (3e-3, 3e-2)
+"""Iterations of conjugate gradients at most, and the bounds of the share of the first gradient's length at which they
+end, which is 0.01 of that length. Pulls stiffen a chain 50 times. With 3e-3 everywhere a Y with one target beyond reach
+took 1.75 ms instead of 1.59 (medians of 100)."""
 
-PULLED_ROUNDS, PULLED_ENOUGH = 40, (3e-3, 3e-2)
-"""The same with pulls, whose forces stiffen a chain 50 times: the share is 0.01 of that length within two bounds. With
-3e-3 everywhere a Y with one target beyond reach took 1.75 ms instead of 1.59 (medians of 100)."""
+NOTHING = 1e-30
+"""Square of the gradient's length that is rounding."""
 
 PRECISE = 3e-4
 """Length of the gradient that is left, up to which z is precise: no coordinate is off by more. Along a chain that a
@@ -60,7 +60,7 @@ def curved_posture(
     weights: Array,
     toward: Array,
     posture: Array,
-    pull: Pull | None = None,
+    pull: Pull,
 ) -> tuple[Array, bool]:
     """Return z (N + S,), and whether it is precise: not where P + K isn't positive definite, nor at a bound of z.
 
@@ -75,32 +75,26 @@ def curved_posture(
     """
     jacobian, pseudo_inverse, by_tasks = task
     metric = stack.metric
-    forces = (metric * toward) @ -pseudo_inverse
-    if pull is None:
-        second = stack.curvature(*at_state, forces)
-    else:
-        second = stack.curvature(*at_state, np.concatenate([forces, pull.forces])) + pull.stiffness
+    forces = np.concatenate([(metric * toward) @ -pseudo_inverse, pull.forces])
+    second = stack.curvature(*at_state, forces) + pull.stiffness
     pulled = weights * (second @ by_tasks)
     gradient = posture - pulled + pseudo_inverse @ (jacobian @ pulled)
     second.reshape(-1)[:: len(weights) + 1] += metric
     found, direction = 0.0 * gradient, gradient
     square = first = float(gradient @ (metric * gradient))
-    rounds, enough, radius = ROUNDS, ENOUGH, math.inf
-    if pull is not None:
-        rounds, radius = PULLED_ROUNDS, pull.radius
-        enough = min(PULLED_ENOUGH[1], max(PULLED_ENOUGH[0], 0.01 * math.sqrt(first)))
-    for _ in range(rounds):
+    if first <= NOTHING:
+        return gradient, True
+    enough = min(ENOUGH[1], max(ENOUGH[0], 0.01 * math.sqrt(first)))
+    for _ in range(ROUNDS):
         bent = second @ direction
         bend = float(direction @ bent)
         is_within = bend > LEAST_CURVATURE * square
         if is_within:
             share = square / bend
             longer = found + share * direction
-            is_within = float(longer @ longer) <= radius * radius
+            is_within = float(longer @ longer) <= pull.radius**2
         if not is_within:
-            if math.isfinite(radius):
-                return found + _way_to_bound(found, direction, radius) * direction, False
-            return found if found.any() else gradient, False
+            return found + _way_to_bound(found, direction, pull.radius) * direction, False
         found = longer
         gradient = gradient - share * (weights * bent)
         gradient -= pseudo_inverse @ (jacobian @ gradient)

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reference pose of a tree that is solved by priority: the pose at hand, with joints that are to meet halfway."""
+"""The reference pose of a tree without pins: the pose at hand, with joints that are to meet halfway."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from .prioritised_descent import TREE_STEPS, descend_by_priority
+from .held_descent import TREE_STEPS, descend_held
 from .task_stack import TaskStack
 from .tasks import PositionTask, State, Task
 from .tree_problem import TreeProblem
 
 
 class ReferencePose(NamedTuple):
-    """A reference pose of a tree that is solved by priority, and which bones aren't there as in the pose at hand."""
+    """A reference pose of a tree without pins, and which bones aren't there as in the pose at hand."""
 
     pose: State
     bent: frozenset[int]
@@ -59,7 +59,7 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
         tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
-    return descend_by_priority(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS)[0]
+    return descend_held(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS).state
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
@@ -79,7 +79,7 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
 
 
 def _descended_to_poles(problem: TreeProblem, state: State) -> State:
-    """Return a state with chains turned to their poles; those that limits keep away descend, and their tips stay."""
+    """Return a state with chains turned to their poles; those that limits keep away descend."""
     bent = problem.turned_to_poles(state, is_reference=True)
     away = problem.bending_away(bent)
     if not away:
@@ -87,7 +87,7 @@ def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     tips = [problem.places[number].joint for number in away]
     places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
     poles = [(problem.poles[number], 1.0) for number in away]
-    return descend_by_priority(TaskStack(problem.start.tree, [places, poles], False), bent, None, TREE_STEPS)[0]
+    return descend_held(TaskStack(problem.start.tree, [[*places, *poles]], False), bent, None, TREE_STEPS).state
 
 
 def _with_bones_of(problem: TreeProblem, state: State, other: State, bones: frozenset[int]) -> State:

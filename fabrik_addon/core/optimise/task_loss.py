@@ -30,10 +30,6 @@ from .look_at_task import LOOK_AT_FORCE, LOOK_AT_WEIGHT, LookAtTask
 from .task_stack import TaskStack
 from .tasks import PoleTask
 
-MEETING_DAMPING = 1e-9
-"""Damping of the steps that meet exactly what is nearly met (``weighted_descent.meet_all``), over the trace of
-``J W J^T``."""
-
 
 class Firmness(NamedTuple):
     """How firmly tasks are held against the posture task, whose weights are P."""
@@ -60,17 +56,10 @@ class Firmness(NamedTuple):
     9 (with ``GRADUAL_WEIGHT`` = 1e2)."""
     is_strict: bool = False
     """Whether targets come as near by weight as the first level lets them: then nothing that can't be met exactly in
-    the end is brought nearer by steps of strict priority."""
-    meeting_damping: float = MEETING_DAMPING
-    """Damping of the steps that meet exactly what is nearly met, over the trace of ``J W J^T``."""
+    the end is brought nearer."""
     from_far: Firmness | None = None
     """Firmness of a descent that comes before that with this one where the pose to start from may be far from the
     solution; None: none does."""
-
-    @property
-    def meets_by_damping(self) -> bool:
-        """Whether what those steps leave stays as it is: their damping already shares it out among the tasks."""
-        return self.meeting_damping > MEETING_DAMPING
 
 
 OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0.05)
@@ -78,7 +67,7 @@ OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0
 most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last
 8 mm took 0.12."""
 
-_CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.021, most_away=2e-5)
+_CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.019, most_away=2e-5)
 
 OF_CHAINS = _CHAINS_FROM_FAR._replace(most_forces=(math.inf, 250.0, 40.0), from_far=_CHAINS_FROM_FAR)
 """Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
@@ -90,10 +79,9 @@ rotation, up to 56 times, with 30 and 40 none.
 
 On seeded paths of Rigify's human with w = 1e5 and F = 500 of the targets a thigh rotated by up to 4.1 times the median
 step's largest rotation where the legs straighten, the head led beyond reach, with 3e4 and 250 by 1.8. ``nearly_met``
-makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 off their targets, with 2e-3 1e-4. With
-``most_exact`` = 0.025 a hand rotated by 10.4 degrees, 3.05 times the median step's, in the step in which its target
-comes within reach, with 0.021 by 10.2; with 0.02 a foot near the end of its reach ended 1.7e-4 of the height off its
-target, with 0.021 1.2e-4.
+makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 off their targets, with 2e-3 1e-5. With
+``most_exact`` = 0.021 a hand rotated by 3.03 times the median step's rotation in the step in which its target comes
+within reach, with 0.019 by 2.99.
 
 From the reference pose steps with F = 40 of the rotations don't converge where a leg without limits is bent far: the
 foot lets go of its rotation, and the knee stays anywhere about the line from hip to ankle. On 4 of 48 seeded paths of
@@ -136,17 +124,6 @@ OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_al
 poles. The pull of a target far beyond reach, F of 50, leaves the others ``nearly_met``: with w = 1e5 an arm of a Y
 missed its target by more than 1e-4 of the length of the bones, with 3e4 by 4.5e-4."""
 
-OF_ORIENTED_TREES = OF_TREES._replace(meeting_damping=1e-4)
-"""Of chains without pins that have rotations or poles.
-
-Beyond reach what is nearly met there can't all be met: steps of strict priority end unconverged anywhere within
-``most_exact``, and poses that are smooth by weight jump. On a hand's path beyond reach (bench row "body-path", without
-pins, low, limits and poles) a step rotated a bone by up to 4.4 times the median step's largest rotation, with this
-damping by 2.0. With 1e-7 and 1e-6 by 4 to 16; with 1e-5 an arm of a Y that is led in and out of reach with its rotation
-by up to 10.3 times, where it is 3.2 without damping and 2.6 with this. With 1e-3 targets within reach, with poles that
-exclude each other, stay farther off than 1e-4 of the reach. Targets alone are met exactly: an arm of a Y around the end
-of its reach rotated by up to 3.6 times the median step's rotation with a damping of 1e-5."""
-
 POLE_FORCE = 20.0
 """F of poles on chains with two inner joints; the arc adds up all inner joints, and with more they share ``2 F``. With
 F on each of six, two chains that share a trunk and have one pole, to which they can't both bend, were kept 3e-3 units
@@ -174,7 +151,7 @@ class Loss:
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
         """(T,) first row of each task."""
-        return np.cumsum([0, *self.sizes[:-1]])
+        return np.cumsum([0, *self.sizes])[:-1]
 
     @cached_property
     def _tasks(self) -> NDArray[np.intp]:

@@ -42,8 +42,8 @@ class TaskStack:
     batch: tuple[int, ...] = ()
     """The batch axes of poses, tasks and weights, which all arrays have before the others: none of one pose."""
     bone_weights: Sequence[float] | None = None
-    """Divisors of W by bone, with which P is W^-1: descents by priority and by weight end in one pose nearest to the
-    reference pose."""
+    """Divisors of W by bone, with which P is W^-1: descents with held tasks and by weight end in one pose nearest to
+    the reference pose."""
 
     @property
     def ops(self) -> Operations:
@@ -81,9 +81,9 @@ class TaskStack:
         return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)]).T
 
     @cached_property
-    def levels_with_poles(self) -> list[bool]:
-        """Whether each level has poles."""
-        return [any(isinstance(task, PoleTask) for task, _ in level) for level in self.levels]
+    def poles(self) -> list[tuple[PoleTask, int]]:
+        """The pole tasks, and the row of each."""
+        return [(task, row) for task, row in self.other_tasks if isinstance(task, PoleTask)]
 
     @cached_property
     def shift_count(self) -> int:

@@ -176,8 +176,9 @@ class PoleTask:
     angle: float
     """Rotation of the pole about the line from root to tip, radians."""
     rounding: float = 0.0
-    """s, in the tree's units: near the chord h is ``|b'|^2 / (2 s)``. With strict priority s is 0, and f and h are
-    constants of the gradient: the whole gradient leads to a straight chain, not to one that is rotated to the pole.
+    """s, in the tree's units: near the chord h is ``|b'|^2 / (2 s)``. Where poles are held (``held_descent``) s is 0,
+    and f and h are constants of the gradient: the whole gradient leads to a straight chain, not to one that is rotated
+    to the pole.
 
     A chain that is stretched straight has no side, and with h = |b'| the second derivatives of the residual grow as
     1 / |b'|: a step that is longer than |b'| goes past the axis, where the derivatives say nothing of the residual."""

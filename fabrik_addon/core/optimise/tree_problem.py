@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
@@ -37,15 +38,10 @@ from .tasks import (
     state_of,
 )
 
-FAR_BEYOND = 0.1
-"""Distance by which a target is beyond reach, in the tree's units, from which on it comes after all other targets."""
-
-LEAST_WEIGHT = 1e-6
-"""Share of its weight that a target has just short of that distance."""
-
-LEAST_HELD_WEIGHT = 0.04
-"""Share of its weight that a target has from that distance on where tasks are weighed against each other: there the
-force of a target is bounded (``weighted_descent``), and the bound falls to the root of this share."""
+FAR_BEYOND, LEAST_WEIGHT = 0.1, 0.04
+"""Distance by which a target is beyond reach, in the tree's units, from which on it has the least weight, and the share
+of its weight that it has there. The force of a target is bounded (``task_loss``), by a bound that falls with the root
+of this share."""
 
 UNSEEN_ANGLE = 1e-3
 """Angle (radians) between bend and pole, or between rotations, that can't be seen."""
@@ -68,6 +64,10 @@ pulled: a hand that is pulled far away is left behind before the center of mass 
 
 ROUNDING = 1e-12
 """Distance, in the tree's units, that is rounding."""
+
+
+Level: TypeAlias = list[tuple[Task, float]]
+"""Tasks with their weights."""
 
 
 @dataclass(frozen=True)
@@ -125,32 +125,20 @@ class TreeProblem:
         aims = [place for place in self.places if place.target is not None and place.slack == 0.0]
         return not self.moves_root and bool(aims) and are_beyond_reach(self.start.tree, aims, state)
 
-    def levels(self) -> list[list[tuple[Task, float]]]:
-        """Return the tasks with weights, by priority: pins, targets, targets far beyond reach, poles and rotations.
+    def levels(self) -> list[Level]:
+        """Return the tasks with weights, by priority: pins, targets, poles and rotations; a body's by its own.
 
-        A target beyond reach by d weighs LEAST_WEIGHT^(d / FAR_BEYOND) of its weight, and from FAR_BEYOND on it is on a
-        level of its own: so it takes no other effector from its target, and the pose stays a continuous function of the
-        target as the target leaves reach. Where tasks are weighed against each other (``is_held``) no target changes
-        its level: LEAST_HELD_WEIGHT^(d / FAR_BEYOND) bounds its force.
+        A target beyond reach by d weighs LEAST_WEIGHT^(d / FAR_BEYOND) of its weight, d up to FAR_BEYOND, which bounds
+        its force: so the pose stays a continuous function of the target as the target leaves reach.
         """
         if self.goals.priorities is not None:
             return self._levels_of(self.goals.priorities.tolist())
-        pins: list[tuple[Task, float]] = [(task, 1.0) for task in self.held]
-        targets: list[tuple[Task, float]] = []
-        beyond: list[tuple[Task, float]] = []
+        pins: Level = [(task, 1.0) for task in self.held]
+        targets: Level = []
         for task, weight, pinned, excess in zip(self.places, self.weights, self.pinned, self.beyond_reach, strict=True):
-            if pinned:
-                pins.append((task, weight))
-            elif self.is_held:
-                targets.append((task, _held_weight(weight, excess)))
-            elif excess >= FAR_BEYOND:
-                beyond.append((task, weight))
-            else:
-                targets.append((task, weight * LEAST_WEIGHT ** (excess / FAR_BEYOND)))
-        last: list[tuple[Task, float]] = [
-            (task, 1.0) for task in self.secondary if not any(task is held for held in self.held)
-        ]
-        return [sorted(level, key=_order) for level in (pins, targets, beyond, last) if level]
+            (pins if pinned else targets).append((task, weight if pinned else _weight(weight, excess)))
+        last: Level = [(task, 1.0) for task in self.secondary if not any(task is held for held in self.held)]
+        return [sorted(level, key=_order) for level in (pins, targets, last) if level]
 
     def _levels_of(self, priorities: Sequence[int]) -> list[list[tuple[Task, float]]]:
         """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles don't count."""
@@ -195,7 +183,7 @@ class TreeProblem:
         for place, weight, excess, distance in zip(
             self.places, self.weights, self.beyond_reach, distances, strict=True
         ):
-            (nearly if distance <= most else others).append((place, _held_weight(weight, excess)))
+            (nearly if distance <= most else others).append((place, _weight(weight, excess)))
         rounded: list[tuple[Task, float]] = [
             (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
             for task in self.secondary
@@ -206,20 +194,12 @@ class TreeProblem:
         )
         return first_met, together
 
-    @property
-    def pulls_alone(self) -> bool:
-        """Whether a target is beyond reach, and all tasks are effectors at points (``pulled_descent``)."""
-        are_at_points = all(place.target is not None and place.slack == 0.0 for place in self.places)
-        return self.has_far_target and are_at_points and not self.secondary and not self.is_held
-
-    def by_reach(self) -> tuple[TaskStack, list[list[tuple[Task, float]]]]:
-        """Return the targets within reach, and below them those beyond reach, and the same levels by weight."""
-        levels: list[list[tuple[Task, float]]] = [[], []]
-        weighed: list[list[tuple[Task, float]]] = [[], []]
+    def by_reach(self) -> list[Level]:
+        """Return the targets within reach, those beyond reach, and poles and rotations."""
+        levels: list[Level] = [[], [], [(task, 1.0) for task in self.secondary]]
         for place, weight, excess in zip(self.places, self.weights, self.beyond_reach, strict=True):
-            levels[excess > 0.0].append((place, weight))
-            weighed[excess > 0.0].append((place, _held_weight(weight, excess)))
-        return self._stack_of([sorted(each, key=_order) for each in levels]), [sorted(w, key=_order) for w in weighed]
+            levels[excess > 0.0].append((place, _weight(weight, excess)))
+        return [sorted(each, key=_order) for each in levels]
 
     def _stack_of(self, levels: list[list[tuple[Task, float]]]) -> TaskStack:
         swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
@@ -268,7 +248,7 @@ class TreeProblem:
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
         found: float = sum(
-            weight * LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0) * distance * distance
+            _weight(weight, excess) * distance * distance
             for weight, excess, distance in zip(self.weights, self.beyond_reach, self.distances(state), strict=True)
         )
         return found
@@ -368,9 +348,9 @@ class TreeProblem:
         return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.places[number].joint])
 
 
-def _held_weight(weight: float, excess: float) -> float:
-    """Return the weight of a target that is beyond reach by some distance, where the force of a target is bounded."""
-    share: float = LEAST_HELD_WEIGHT ** min(excess / FAR_BEYOND, 1.0)
+def _weight(weight: float, excess: float) -> float:
+    """Return the weight of a target that is beyond reach by some distance."""
+    share: float = LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0)
     return weight * share
 
 

@@ -5,13 +5,10 @@
 The step and the cost that it reduces are those of ``newton_step``; its damping lambda changes by the ratio of the
 reduction of the cost to that of the model (Nielsen 1999).
 
-By strict priority (``prioritised_descent``) no level changes the residuals of those above it; by weight each changes
-them a little. But where a target is out of reach, steps by strict priority alternate between the target and the
-posture, and end far from both. After the last step by weight, positions, rotations and points at the floor that are
-nearly met are met exactly (``meet_all``), and where they can't be met, by steps of strict priority, but for trees with
-rotations or poles (``Firmness.meets_by_damping``). Looks keep their residuals in these steps; poles, swivels and
-balance are left out of them. Of chains with pins, whose root moves, rotations and poles keep no target within reach
-away (``to_meet``).
+After the last step by weight, positions, rotations and points at the floor that are nearly met are met exactly
+(``meet_all``). Looks keep their residuals in these steps; poles, swivels and balance are left out of them. Of chains
+with pins, whose root moves, rotations and poles keep no target within reach away (``to_meet``). At the very end the
+first level, pins and planted feet, is met to ``EXACT`` (``with_first_level_met``).
 
 Every trial is brought back to the first level before its cost is compared: off the curved set of poses that keep the
 pins a straight step increases the first level's cost by more than it reduces the others'.
@@ -28,6 +25,7 @@ import numpy as np
 from ..math.operations import TINY, Array, Component, Condition, Operations
 from .balance_task import BalanceTask
 from .bounded_step import ROUNDS
+from .held_descent import EXACT, LONGEST, TREE_STEPS, descend_held
 from .look_at_task import LookAtTask
 from .newton_step import (
     SHORT_STEP,
@@ -41,9 +39,8 @@ from .newton_step import (
     pseudo_inverse,
     with_forces,
 )
-from .prioritised_descent import EXACT, LONGEST, TREE_STEPS, descend_by_priority
 from .swivel_task import SwivelTask
-from .task_loss import MEETING_DAMPING, OF_BODY, Firmness, loss_of
+from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
 
@@ -99,16 +96,24 @@ MEETING_STEPS = 6
 """Steps of ``meet_all`` at most. All of 630 frames of Rigify's human (bench row "bake-body"), with residuals of up to
 3.3e-3, were met; with one J for five steps 383 weren't."""
 
+LEAST_MEETING_DAMPING, MEETING_DAMPING = 1e-9, 0.1
+"""lambda of those steps over the trace of ``J W J^T``: where all is met, and for each unit of the tree by which the
+tasks are off, over the number of their rows. So what can be met is met exactly, and what can't stays where few damped
+steps lead, continuous in the targets.
+
+With the first alone, and steps of strict priority where not all was met, these ended unconverged, and poses that are
+smooth by weight jumped: on a hand's path beyond reach (bench row "body-path", without pins, low, limits and poles) a
+bone rotated in a step by up to 4.4 times the median step's largest rotation, with both by 2.0. With 0.06 an arm of a Y
+that is led in and out of reach with its rotation by up to 5.3 times, where it is 3 with this."""
+
 NEARLY_EXACT = 3e-5
-"""Length of the residual, in the tree's units, that ``meet_all`` may leave. Steps of strict priority, which pins still
-take, leave more of it where the tasks' rows depend on each other: where a hand is led low beyond reach 0.05 instead of
-4e-6, in 23 ms of a move instead of 2."""
+"""Length of the residual, in the tree's units, up to which ``meet_all`` has met the tasks."""
 
 AWAY, FAR_AWAY = 0.035, 0.06
 """Lengths of a target's residual by weight, in the tree's units: up to the first rotations and poles keep no target
 away, from the second on they do as by weight (``to_meet``). Rotations that hands of Rigify's human can't take
 keep targets within reach away by up to 0.02 of its height, which is 0.03 units. Beyond reach chains are taut, and jump
-by strict priority: with the targets firm everywhere a foot rotated by 7.6 times the median step's rotation in one step
+where all are held: with the targets firm everywhere a foot rotated by 7.6 times the median step's rotation in one step
 (bench row "body-paths"), with these by 2.7."""
 
 NEARER = 0.9
@@ -116,8 +121,9 @@ NEARER = 0.9
 the difference away, and none where they are the same: rotations may also bring targets nearer, and the joints at equal
 distances may be at different points."""
 
-EXACT_STEPS = 10
-"""Steps of strict priority at the end, where ``meet_all`` doesn't meet all."""
+EXACT_STEPS = 20
+"""Steps at most that meet the first level and the floor task at the end. With 10 a foot that was dragged into the floor
+came 5e-4 of the height below it, with 20 4e-5."""
 
 
 class Beginning(Enum):
@@ -202,7 +208,7 @@ def met_exactly(
     firmness: Firmness,
     reference: State,
     of_targets: State | None,
-    known: tuple[ExactGoals, State | None] | None = None,
+    known: tuple[ExactGoals, State] | None = None,
 ) -> Descended:
     """Meet exactly what is nearly met where ``least_cost`` has ended.
 
@@ -214,34 +220,27 @@ def met_exactly(
         firmness: weights and forces of the levels.
         reference: of the posture task.
         of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
-        known: what is met exactly, and the state, within the change allowed, in which ``meet_all`` has met it or None;
-            None where neither is known.
+        known: what is met exactly, and the state in which it is; None where that isn't known.
     """
     state, taken, is_converged = ended
-    goals, found = known or (None, None)
-    if goals is None and not are_away(stack, state, firmness):
+    if known is None and not are_away(stack, state, firmness):
         goals = to_meet(stack, state, firmness, None)
-    if goals is not None and found is None:
-        found, more = _met(stack, state, firmness, goals)
-        taken += more
-    if goals is None or found is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
+        known = goals, _met(stack, state, firmness, goals)
+    if known is not None:
+        goals, found = known
+    if known is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
         nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
         goals = to_meet(stack, state, firmness, nearer)
-        found, of_priority = _met(stack, state, firmness, goals)
-        taken += more + of_priority
+        found = _met(stack, state, firmness, goals)
+        taken += more
     of_targets = goals.of_targets or of_targets
     return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets)
 
 
-def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> tuple[State, int]:
-    """Return the state near another one in which goals are met, and the steps of strict priority to there."""
-    exact, are_met = meet_all(goals.stack, state, firmness.meeting_damping)
-    steps = 0
-    if not are_met and firmness.is_strict:
-        exact = state
-    elif not are_met and not firmness.meets_by_damping:
-        exact, steps, _ = descend_by_priority(goals.stack, state, None, EXACT_STEPS)
-    return within_change(stack, state, exact, goals.most), steps
+def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> State:
+    """Return the state near another one in which goals are met, as far as ``Firmness.is_strict`` lets them be."""
+    exact, are_met = meet_all(goals.stack, state)
+    return state if firmness.is_strict and not are_met else within_change(stack, state, exact, goals.most)
 
 
 def within_change(stack: TaskStack, state: State, other: State, most: float) -> State:
@@ -337,11 +336,13 @@ def _smooth_step(value: float, low: float, high: float) -> float:
 
 
 def with_first_level_met(stack: TaskStack, state: State) -> State:
-    """Return a state near another one in which the first level and the floor task are met to ``EXACT``."""
-    held = stack.first_level_and_floor
-    if np.linalg.norm(held.residual(state)) <= EXACT:
-        return state
-    return descend_by_priority(held, state, None, EXACT_STEPS)[0]
+    """Return a state near another one in which the first level is met to ``EXACT``, and the floor task if it can be."""
+    for held in (stack.first_level_and_floor, stack.first_level):
+        if np.linalg.norm(held.residual(state)) <= EXACT:
+            break
+        together = stack.with_levels([[task for level in held.levels for task in level]])
+        state = descend_held(together, state, None, EXACT_STEPS).state
+    return state
 
 
 def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
@@ -373,7 +374,7 @@ def least_cost(
         and a bool of one pose, arrays (F,) of many.
     """
     ops, loss = stack.ops, loss_of(stack, firmness, most_weight)
-    has_poles = any(stack.levels_with_poles)
+    has_poles = bool(stack.poles)
     is_move, least_raised = begins is Beginning.MOVE, RAISED_LAMBDA if begins is Beginning.FAR else RAISED_IN_MOVE
     here = cost_at(stack, loss, start, reference)
     is_done: Condition = here.cost < 0.0
@@ -461,22 +462,21 @@ def share_of_step(ops: Operations, step: Array, before: Array, share: Component)
     return ops.where(found < MOST_SHARE, found, 1.0)
 
 
-def meet_all(stack: TaskStack, start: State, damping: float = MEETING_DAMPING) -> tuple[State, Condition]:
+def meet_all(stack: TaskStack, start: State) -> tuple[State, Condition]:
     """Return the state near another one in which all tasks are met, and whether they are, to ``NEARLY_EXACT``.
 
-    Steps ``W J^T (J W J^T + lambda)^-1 r``, every second one with the J of the step before it: the nearest state in the
-    metric W^-1 but for the curvature of the tasks. There ``descend_by_priority`` ends, too, in twice the time: bones of
-    360 frames of Rigify's human (bench row "bake-body") differ by 0.05 degrees (median) and at most 0.22.
+    Steps ``W J^T (J W J^T + lambda)^-1 r``, every second one with the J of the step before it, and lambda in proportion
+    to the residual (``MEETING_DAMPING``): the nearest state in the metric W^-1 but for the curvature of the tasks.
 
     Args:
         stack: what is met.
         start: near which.
-        damping: lambda over the trace of ``J W J^T``.
     """
     state, residual = start, stack.residual(start)
     for number in range(MEETING_STEPS):
         if number % 2 == 0:
-            back = _inverse_within_bounds(stack, state, residual, damping)
+            off = np.sqrt((residual * residual).sum(-1)) / max(1, residual.shape[-1])
+            back = _inverse_within_bounds(stack, state, residual, LEAST_MEETING_DAMPING + MEETING_DAMPING * off)
         state = stack.applied(state, (back @ residual[..., None])[..., 0])
         residual = stack.residual(state)
         squares = (residual * residual).sum(-1)
@@ -485,7 +485,7 @@ def meet_all(stack: TaskStack, start: State, damping: float = MEETING_DAMPING) -
     return state, squares <= NEARLY_EXACT**2
 
 
-def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damping: float) -> Array:
+def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damping: Component) -> Array:
     """Return the pseudo-inverse (..., N + S, M) of J over the coordinates that no step takes out of their limits.
 
     A swing near its ellipse has its coordinates along normal and tangent, as in ``newton_step``.
