@@ -61,6 +61,11 @@ from .optimise.weighted_descent import (
 from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 
+NEAR_STEPS = 12
+"""Steps of ``held_descent`` at most from the solution of the frame before, the next of which goes on from there. Where a
+minimum ends as a target moves the pose follows in several frames: with 80 steps a spine rotated by more than a radian
+in one, and locked bones that keep to the world (``solve_and_write``) weren't solved."""
+
 MOVE_STEPS = 12
 """Steps at most of a move of a body, within a largest rotation, whose next move goes on from there, and of the way back
 to pins that don't hold. With as few a chest that was turned by 18 degrees at once, with balance, ended 8 degrees off.
@@ -366,7 +371,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     if beyond and previous is None:
         start = held([*within, *beyond], [], FIRST_STEPS, FIRST_DAMPING).state
     if not is_weighed and not (beyond and others):
-        found = held([*within, *others], beyond)
+        found = held([*within, *others], beyond, TREE_STEPS if previous is None else NEAR_STEPS)
         if problem.is_done(found.state):
             return Descended(found.state, steps, found.is_converged, found.state)
         if beyond and found.are_held:

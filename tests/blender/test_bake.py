@@ -19,7 +19,6 @@ from fabrik_addon.blender.bake.bake_chains import bake_chains
 from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_group
 from fabrik_addon.blender.solving.write_channels import write_channels
-from fabrik_addon.core import Status
 from scripts.benchmark.body_path_rows import make_human, offset_on_path
 from tests.blender.rigs import (
     ROTATION_MODES,
@@ -126,17 +125,13 @@ def solved_alone(armature: Object, frames: list[float]) -> np.ndarray:
 
 
 def solved_in_order(armature: Object, frames: list[float]) -> np.ndarray:
-    """Poses of chains that are solved together, each from the solution of the frame before if that reached its targets;
-    a frame that doesn't reach them is solved from its own pose."""
+    """Poses of chains that are solved together, each from the solution of the frame before."""
     found, before = [], ()
     for frame in frames:
         go_to(frame)
         unkeyed = {bone.name: [getattr(bone, name)[:] for name in MOTION] for bone in armature.pose.bones}
         (group,) = take_groups(bpy.context.view_layer, armature, armature.fabrik.chains[:])
-        solved = solve_group(group, previous=before)
-        if any(chain.status is not Status.REACHED for chain in solved):
-            solved = solve_group(group)
-        before = solved if all(chain.status is Status.REACHED for chain in solved) else ()
+        solved = before = solve_group(group, previous=before)
         for chain in solved:
             write_channels(chain.settings)
         update()

@@ -67,7 +67,7 @@ OF_BODY = Firmness((1e8, 1e5, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0
 most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last
 8 mm took 0.12."""
 
-_CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.019, most_away=2e-5)
+_CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.0195, most_away=2e-5)
 
 OF_CHAINS = _CHAINS_FROM_FAR._replace(most_forces=(math.inf, 250.0, 40.0), from_far=_CHAINS_FROM_FAR)
 """Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
@@ -80,8 +80,8 @@ rotation, up to 56 times, with 30 and 40 none.
 On seeded paths of Rigify's human with w = 1e5 and F = 500 of the targets a thigh rotated by up to 4.1 times the median
 step's largest rotation where the legs straighten, the head led beyond reach, with 3e4 and 250 by 1.8. ``nearly_met``
 makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 off their targets, with 2e-3 1e-5. With
-``most_exact`` = 0.021 a hand rotated by 3.03 times the median step's rotation in the step in which its target comes
-within reach, with 0.019 by 2.99.
+``most_exact`` = 0.021 a hand rotated by 3.02 times the median step's rotation in the step in which its target comes
+within reach, with 0.0195 by 2.99.
 
 From the reference pose steps with F = 40 of the rotations don't converge where a leg without limits is bent far: the
 foot lets go of its rotation, and the knee stays anywhere about the line from hip to ankle. On 4 of 48 seeded paths of

@@ -238,9 +238,26 @@ def met_exactly(
 
 
 def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> State:
-    """Return the state near another one in which goals are met, as far as ``Firmness.is_strict`` lets them be."""
+    """Return the state near another one in which goals are met.
+
+    Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
+    more steps. Beside bounded forces of the first level that isn't tried: poses of trees without pins would jump where
+    it fails. What can't be met stays where damped steps lead; of strict firmness, where it is.
+    """
     exact, are_met = meet_all(goals.stack, state)
-    return state if firmness.is_strict and not are_met else within_change(stack, state, exact, goals.most)
+    if not are_met and not math.isfinite(firmness.most_forces[0]):
+        held = _held(goals.stack, state)
+        if goals.of_targets is not None or np.linalg.norm(goals.stack.residual(held)) <= NEARLY_EXACT:
+            exact = held
+        elif firmness.is_strict:
+            return state
+    return within_change(stack, state, exact, goals.most)
+
+
+def _held(stack: TaskStack, state: State) -> State:
+    """Return the state near another one in which all tasks are met, after ``EXACT_STEPS`` at most."""
+    together = stack.with_levels([[task for level in stack.levels for task in level]])
+    return descend_held(together, state, None, EXACT_STEPS).state
 
 
 def within_change(stack: TaskStack, state: State, other: State, most: float) -> State:
@@ -340,8 +357,7 @@ def with_first_level_met(stack: TaskStack, state: State) -> State:
     for held in (stack.first_level_and_floor, stack.first_level):
         if np.linalg.norm(held.residual(state)) <= EXACT:
             break
-        together = stack.with_levels([[task for level in held.levels for task in level]])
-        state = descend_held(together, state, None, EXACT_STEPS).state
+        state = _held(held, state)
     return state
 
 
