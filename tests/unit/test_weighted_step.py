@@ -122,7 +122,7 @@ def hessian_at(stack: TaskStack, state: State) -> tuple[Loss, CostModel, Array]:
     loss = Loss([3], np.array([50.0]), np.array([np.inf]), [False])
     model = modelled(stack, cost_at(stack, loss, state, state))
     here = model.here
-    whole = with_forces(stack, loss, model, here.weights * here.residual, True)
+    whole = with_forces(stack, loss, model, here.weights * here.residual)
     hessian = whole.jacobian.T @ (here.weights[:, None] * whole.jacobian) + whole.curvature
     return loss, model, hessian + np.diag(stack.posture_weights)
 

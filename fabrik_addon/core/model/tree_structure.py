@@ -318,21 +318,16 @@ class TreeStructure:
         return found[:, self.column_bones]
 
     @cached_property
-    def turns_columns(self) -> Array:
-        """(N, N) 1 where the first column rotates the frame of the second's bone; 1/2 for two columns of one bone."""
-        bones = self.column_bones
-        found: Array = self.turned[bones].T - 0.5 * (bones[:, None] == bones)
-        return found
-
-    @cached_property
     def turns_axes(self) -> Array:
-        """(N, N) ``turns_columns``, but of swing and twist of one bone 1 where the swing is first, else 0.
+        """(N, N) 1 where the first column rotates the axis of the second one.
 
-        The swing rotates the axis of the twist.
+        Of two columns of one bone 1/2, but of its swing and twist 1 where the swing is first, else 0: the swing rotates
+        the axis of the twist.
         """
         bones = self.column_bones
+        of_bone = 0.5 * (bones[:, None] == bones)
         twists = np.array([axis == 1 and not self.is_free[bone] for bone, axis in self.columns], float)
-        found: Array = self.turns_columns + 0.5 * (bones[:, None] == bones) * (twists - twists[:, None])
+        found: Array = self.turned[bones].T + of_bone * (twists - twists[:, None] - 1.0)
         return found
 
     @cached_property

@@ -277,13 +277,13 @@ class TaskStack:
         jacobian *= self.row_weights[..., None]
         return jacobian
 
-    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array, rotates_twists: bool = False) -> Array:
+    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array) -> Array:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from forces and torques.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
-        up over the joints; of two columns of one bone it is the mean of both orders. That is exact for rotation
-        vectors; of swing and twist with ``rotates_twists``, but for what half-sines change of the axes of their own
+        up over the joints; of two columns of one bone it is the mean of both orders, but for swing and twist: a swing
+        rotates the axis of its bone's twist. That is exact, but for what half-sines change of the axes of their own
         bone's swing (``newton_step._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its
         root is F L, a pendulum's stiffness.
 
@@ -300,8 +300,6 @@ class TaskStack:
             motions: of the state.
             jacobian: J (M, N + S) of the state.
             forces: (M,) ``W r`` of the rows (``newton_step``): f of points, t / ``ROTATION_SCALE`` of frames.
-            rotates_twists: whether the swing of a bone rotates the axis of its twist, which is exact; else both orders
-                count alike.
         """
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]
@@ -310,8 +308,7 @@ class TaskStack:
             return found
         rows, shares = self._curved_rows
         moments = (crossing(shares * forces[..., rows]) @ jacobian[..., rows, :count]).sum(-3)
-        turns = structure.turns_axes if rotates_twists else structure.turns_columns
-        half = turns * (motions.axes @ moments)
+        half = structure.turns_axes * (motions.axes @ moments)
         found[..., :count, :count] = half + half.swapaxes(-1, -2)
         return found
 
