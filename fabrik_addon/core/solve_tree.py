@@ -335,20 +335,22 @@ def _solved_without_pins(
         is_enough = _is_nearly_met(problem, best.state) and problem.bends_to_poles(best.state)
         if problem.may_stay_unmet or is_enough or problem.is_proven_unmet(best.state):
             break
-    assert best is not None  # the reference pose, rotated to its poles, is always a start
+    assert best is not None  # there is always a start: the pose before, or the reference pose
     return best._replace(steps=used)
 
 
 def _from_start(problem: TreeProblem, start: State, reference: State, previous: TreeSolution | None) -> Descended:
     """Return the pose of least cost of the tasks of chains without pins that is found from one start.
 
-    1. Targets within reach, poles and rotations are met, and targets beyond reach pull, but for a tree with both
-       targets beyond reach and poles or rotations.
+    1. Targets within reach, poles and rotations are met, and targets beyond reach pull. With both targets beyond reach
+       and poles or rotations this is left out.
     2. Where that isn't all met, or held by too large forces, the tasks are weighed against each other and against the
-       posture task, from where the targets alone are met.
+       posture task: from where 1 has ended, or with poles or rotations from where the targets alone are met, and from
+       the solution of the frame before from there.
 
     From a start far from the solution ``FIRST_STEPS`` toward all targets alike come first where some are beyond reach.
-    Where the solution of the frame before is by weight, and what wasn't met may still not be, step 2 alone is taken.
+    Where the solution of the frame before is by weight, and there are poles or rotations or no target is beyond reach,
+    2 alone is done.
 
     Args:
         problem: of one pose.

@@ -91,7 +91,8 @@ class Held(NamedTuple):
     is_converged: bool
     """Whether it ended before its steps were used up."""
     are_held: bool
-    """Whether it is at a minimum where h is 0, and no force that holds h exceeds ``MOST_HOLDING``."""
+    """Whether |h| is at most ``CLOSELY_MET`` at a minimum, and no component of the forces that hold h exceeds
+    ``MOST_HOLDING``."""
 
 
 @dataclass
@@ -152,11 +153,11 @@ def descend_held(
         stack: the first level is held, the others pull.
         start: within limits.
         reference: q0; None leaves the posture task out.
-        steps: at most.
+        steps: trials at most, also of steps that aren't accepted; ``Held.steps`` counts those that are.
         most_damping: lambda over |h| at most.
     """
     if not len(stack.weights):
-        return Held(start, 0, True, True)
+        return Held(start, 0, True, False)
     first, pulls = stack.spans[0], slice(stack.spans[0].stop, None)
     loss = loss_of(stack.below_first_level, OF_TREES, math.inf)
     poles = [(task, row) for task, row in stack.poles if row < first.stop]
@@ -187,7 +188,7 @@ def descend_held(
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())
         if solve.is_whole and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
-            return Held(here.state, taken, True, solve.are_held)
+            return Held(here.state, taken, True, solve.are_held and here.error <= CLOSELY_MET)
         share = min(1.0, radius / length)
         trial = at(stack.applied(here.state, share * change), here.state)
         if trial.cost >= here.cost:

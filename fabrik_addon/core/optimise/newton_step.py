@@ -12,11 +12,11 @@ of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the dia
 which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
 the diagonal of J^T J). K is the part of the second derivatives beside those that is computed: ``-sum f . d^2p/dq^2``
 over the joints p with targets and the forces f on them, and the same of the torques on bones with rotations
-(``TaskStack.curvature``), and those of half-sines (``_of_swings``), minus ``Loss.softening`` and, where a coordinate is
-far from the reference pose (``LONG_WAY``), ``_of_posture``. Where the matrix isn't positive definite, stiffness is
+(``TaskStack.curvature``), and the part of half-sines (``_of_swings``), minus ``Loss.softening`` and, where a coordinate
+is far from the reference pose (``LONG_WAY``), ``_of_posture``. Where the matrix isn't positive definite, stiffness is
 added to the coordinates that the step before took to their limits (``HOLDING``), and where that isn't enough, lambda is
-raised (``damped_step``). Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians
-of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of
+raised (``damped_step``). Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of
+seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual active set that starts from that of
 the step before: a coordinate is held at a limit where limit + multiplier / ((1 + lambda) P) is beyond the limit
 (Hintermueller, Ito and Kunisch 2002).
 
@@ -24,7 +24,7 @@ After a short step (``SHORT_STEP``) the forces f are those that it has led to in
 Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is
 the curvature that the step has left, and no force. With it, and the multipliers below, a step of 2e-3 to 4e-3 was
 followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path").
-The first step is without K where that makes it short.
+Where the forces of the first level are unbounded, the first step is without K if it is short then.
 
 Far from the targets the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
 are multipliers by least squares in the metric P (section 18.3), with J_1 the first level's rows of J and J_2 and f_2
@@ -68,14 +68,14 @@ LONG_WAY = 0.5
 second derivatives count as P: those of a rotation vector of this length are less by 2 percent (``_of_posture``)."""
 
 LEAST_CURVATURE = 1e-2
-"""Four times the least eigenvalue of J^T W J + K + (1 + lambda) P with which K is taken as it is
-(``positive_inverse``). The posture task's weights are 0.25 and more."""
+"""Four times the least eigenvalue of J^T W J + K + (1 + lambda) P that counts as positive (``positive_inverse``): with
+a smaller one lambda is raised. The posture task's weights are 0.25 and more."""
 
 LEAST_RAISED, MORE_DAMPING, DAMPING_ROUNDS = 4.0, 2.0, 12
-"""Least lambda that is raised, the factor by which it is, and trials at most, until the second derivatives are positive
-definite (``damped_step``). With K projected to its eigenvalues that aren't negative instead, in coordinates of which P
-is the identity, as many poses of 300 of a body with straight limbs, turned far, were found; with a factor of 4 human's
-paths with a fixed root took 31.6 steps from rest instead of 30.4 (mean)."""
+"""The least value that lambda is raised to, the factor by which it is raised, and trials at most, until the second
+derivatives are positive definite (``damped_step``). With K projected to its eigenvalues that aren't negative instead,
+in coordinates of which P is the identity, as many poses of 300 of a body with straight limbs, turned far, were found.
+With a factor of 4, from 1 on, paths of Rigify's human with a fixed root took 31.6 steps from rest instead of 30.4."""
 
 HOLDING = 1e4
 """Stiffness, over P, that keeps coordinates at limits that the step before took them to, where the matrix isn't

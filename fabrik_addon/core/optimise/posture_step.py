@@ -9,9 +9,10 @@ reference pose. That is the minimum of ``(q_reference - q)^T P (q_reference - q)
     mu = (J W J^T)^-1 J (q_reference - q),    K = sum of mu d^2p / dq^2
     (P + K) z = P (q_reference - q) - K dq_t    in the null space of J
 
-(sequential quadratic programming: Nocedal and Wright, section 18.1). Conjugate gradients with the projector of the null
-space solve that (Gould, Hribar and Nocedal 2001, algorithm 6.1), and end where P + K isn't positive definite
-(Steihaug 1983).
+(sequential quadratic programming: Nocedal and Wright, section 18.1). Where tasks pull, their forces are part of the way
+``q_reference - q``, and K has the second derivatives of their losses, too. Conjugate gradients with the projector of
+the null space solve that (Gould, Hribar and Nocedal 2001, algorithm 6.1), and end where P + K isn't positive definite,
+or where z is as long as it may be (``Pull.radius``; Steihaug 1983).
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ def curved_posture(
     """Return z (N + S,), and whether it is precise: not where P + K isn't positive definite, nor at a bound of z.
 
     Args:
-        stack: of one level.
+        stack: its first level is met, the tasks below it pull.
         at_state: motions, and J of all tasks (M + M2, N + S), of the state.
         task: J (M, N + S), its pseudo-inverse W J^T (J W J^T)^-1 (N + S, M), and dq_t (N + S,).
         weights: (N + S,) W; 0 of coordinates at their limits.
         toward: q_reference - q.
         posture: z without K, the part of ``toward`` in the null space.
-        pull: of the tasks of a second level (``pulled_descent``), part of ``toward``.
+        pull: of the tasks below the first level (``held_descent``), whose forces are part of ``toward``.
     """
     jacobian, pseudo_inverse, by_tasks = task
     metric = stack.metric

@@ -161,6 +161,8 @@ class TaskStack:
     def first_level_and_floor(self) -> TaskStack:
         """The stack of the first level's tasks and, below them, the floor task, with the depth of ``CONTACT``.
 
+        ``weighted_descent.with_first_level_met`` meets both alike, and then, if they aren't, the first level alone.
+
         A share of the way between two poses over the floor may go through it: without the floor task a foot that was
         dragged into the floor came 1.3e-3 of the height below it (bench row "body-pulling"), with it 4e-5.
         """

@@ -246,7 +246,7 @@ class TreeProblem:
         return looks and self.is_met(state) and all(task.off(state.placed) <= UNSEEN_ANGLE for task in self.secondary)
 
     def spread(self, state: State) -> float:
-        """Return the weighted sum of the effectors' squared distances; of those whose targets are within reach."""
+        """Return the weighted sum of the effectors' squared distances; those beyond reach count less (``_weight``)."""
         found: float = sum(
             _weight(weight, excess) * distance * distance
             for weight, excess, distance in zip(self.weights, self.beyond_reach, self.distances(state), strict=True)

@@ -207,7 +207,7 @@ def met_exactly(
     firmness: Firmness,
     reference: State,
     of_targets: State | None,
-    known: tuple[ExactGoals, State] | None = None,
+    known: tuple[ExactGoals, State | None] | None = None,
 ) -> Descended:
     """Meet exactly what is nearly met where ``least_cost`` has ended.
 
@@ -215,19 +215,19 @@ def met_exactly(
     the targets alone.
 
     Args:
-        ended: what ``least_cost`` has returned.
+        ended: state, steps and whether the descent has converged, of ``least_cost`` or ``descend_held``.
         firmness: weights and forces of the levels.
         reference: of the posture task.
         of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
-        known: what is met exactly, and the state in which it is; None where that isn't known.
+        known: what is met exactly, and the state in which it is, or None where that isn't known.
     """
     state, taken, is_converged = ended
-    if known is None and not are_away(stack, state, firmness):
+    goals, found = known or (None, None)
+    if goals is None and not are_away(stack, state, firmness):
         goals = to_meet(stack, state, firmness, None)
-        known = goals, _met(stack, state, firmness, goals)
-    if known is not None:
-        goals, found = known
-    if known is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
+    if goals is not None and found is None:
+        found = _met(stack, state, firmness, goals)
+    if goals is None or found is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
         nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
         goals = to_meet(stack, state, firmness, nearer)
         found = _met(stack, state, firmness, goals)
@@ -241,12 +241,14 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
     more steps. Beside bounded forces of the first level that isn't tried: poses of trees without pins would jump where
-    it fails. What can't be met stays where damped steps lead; of strict firmness, where it is.
+    it fails. Where that fails, too, the state is that after the damped steps of ``meet_all``, or with strict firmness
+    the one before; where targets are brought to where they are without rotations and poles, that after the further
+    steps.
     """
     exact, are_met = meet_all(goals.stack, state)
     if not are_met and not math.isfinite(firmness.most_forces[0]):
         held = _held(goals.stack, state)
-        if goals.of_targets is not None or np.linalg.norm(goals.stack.residual(held)) <= NEARLY_EXACT:
+        if goals.most > firmness.most_exact or np.linalg.norm(goals.stack.residual(held)) <= NEARLY_EXACT:
             exact = held
         elif firmness.is_strict:
             return state
@@ -254,7 +256,7 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
 
 
 def _held(stack: TaskStack, state: State) -> State:
-    """Return the state near another one in which all tasks are met, after ``EXACT_STEPS`` at most."""
+    """Return the state to which ``EXACT_STEPS`` at most, toward all tasks alike, lead: they may not all be met."""
     together = stack.with_levels([[task for level in stack.levels for task in level]])
     return descend_held(together, state, None, EXACT_STEPS).state
 
