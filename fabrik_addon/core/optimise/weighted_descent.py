@@ -241,17 +241,17 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
     more steps. Beside bounded forces of the first level that isn't tried: poses of trees without pins would jump where
-    it fails. Where that fails, too, the state is that after the damped steps of ``meet_all``, or with strict firmness
-    the one before; where targets are brought to where they are without rotations and poles, that after the further
-    steps.
+    it fails. Where that fails, too, the state is that after the damped steps of ``meet_all``; where targets are brought
+    to where they are without rotations and poles, that after the further steps. With strict firmness it is the one
+    before where ``meet_all`` doesn't meet the goals: poses would jump where more steps do.
     """
-    exact, are_met = meet_all(goals.stack, state)
+    exact, are_met = meet_all(goals.stack, state, firmness.is_strict)
+    if not are_met and firmness.is_strict:
+        return state
     if not are_met and not math.isfinite(firmness.most_forces[0]):
         held = _held(goals.stack, state)
-        if goals.most > firmness.most_exact or np.linalg.norm(goals.stack.residual(held)) <= NEARLY_EXACT:
+        if goals.of_targets is not None or np.linalg.norm(goals.stack.residual(held)) <= NEARLY_EXACT:
             exact = held
-        elif firmness.is_strict:
-            return state
     return within_change(stack, state, exact, goals.most)
 
 
@@ -477,7 +477,7 @@ def share_of_step(ops: Operations, step: Array, before: Array, share: Component)
     return ops.where(found < MOST_SHARE, found, 1.0)
 
 
-def meet_all(stack: TaskStack, start: State) -> tuple[State, Condition]:
+def meet_all(stack: TaskStack, start: State, is_strict: bool = False) -> tuple[State, Condition]:
     """Return the state near another one in which all tasks are met, and whether they are, to ``NEARLY_EXACT``.
 
     Steps ``W J^T (J W J^T + lambda)^-1 r``, every second one with the J of the step before it, and lambda in proportion
@@ -486,12 +486,14 @@ def meet_all(stack: TaskStack, start: State) -> tuple[State, Condition]:
     Args:
         stack: what is met.
         start: near which.
+        is_strict: whether lambda is that of met tasks in all steps: then all is met, or the state isn't taken.
     """
     state, residual = start, stack.residual(start)
     for number in range(MEETING_STEPS):
         if number % 2 == 0:
             off = np.sqrt((residual * residual).sum(-1)) / max(1, residual.shape[-1])
-            back = _inverse_within_bounds(stack, state, residual, LEAST_MEETING_DAMPING + MEETING_DAMPING * off)
+            damping = LEAST_MEETING_DAMPING + (0.0 if is_strict else MEETING_DAMPING) * off
+            back = _inverse_within_bounds(stack, state, residual, damping)
         state = stack.applied(state, (back @ residual[..., None])[..., 0])
         residual = stack.residual(state)
         squares = (residual * residual).sum(-1)
