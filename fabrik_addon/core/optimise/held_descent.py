@@ -174,7 +174,7 @@ def descend_held(
         return _Here(state, residual, toward, weights, error, cost)
 
     here, taken, slow, solve = at(start), 0, 0, None
-    radius = LONGEST if len(stack.spans) == 1 or not here.residual[pulls].size else FIRST_RADIUS
+    radius = FIRST_RADIUS if here.residual[pulls].size else LONGEST
     for _ in range(steps):
         if solve is None:
             motions = stack.motions(here.state)

@@ -14,11 +14,11 @@ the diagonal of J^T J). K is the part of the second derivatives beside those tha
 over the joints p with targets and the forces f on them, and the same of the torques on bones with rotations
 (``TaskStack.curvature``), and the part of half-sines (``_of_swings``), minus ``Loss.softening`` and, where a coordinate
 is far from the reference pose (``LONG_WAY``), ``_of_posture``. Where the matrix isn't positive definite, stiffness is
-added to the coordinates that the step before took to their limits (``HOLDING``), and where that isn't enough, lambda is
-the step is taken without K, or lambda is raised (``damped_step``). Without K in any step a target beyond reach took 25
-to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a
-primal-dual active set that starts from that of the step before: a coordinate is held at a limit where limit +
-multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
+added to the coordinates that the step before took to their limits (``HOLDING``), and where that isn't enough, the step
+is taken without K, or lambda is raised (``damped_step``). Without K in any step a target beyond reach took 25 to 44
+steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual
+active set that starts from that of the step before: a coordinate is held at a limit where limit + multiplier / ((1 +
+lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
 
 After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
 Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is

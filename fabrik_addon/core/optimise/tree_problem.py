@@ -140,9 +140,9 @@ class TreeProblem:
         last: Level = [(task, 1.0) for task in self.secondary if not any(task is held for held in self.held)]
         return [sorted(level, key=_order) for level in (pins, targets, last) if level]
 
-    def _levels_of(self, priorities: Sequence[int]) -> list[list[tuple[Task, float]]]:
+    def _levels_of(self, priorities: Sequence[int]) -> list[Level]:
         """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles don't count."""
-        levels: dict[int, list[tuple[Task, float]]] = {}
+        levels: dict[int, Level] = {}
         goals = self.goals
         for number, (place, weight, priority) in enumerate(zip(self.places, self.weights, priorities, strict=True)):
             if math.isfinite(self.tolerances[number]):
@@ -177,14 +177,14 @@ class TreeProblem:
             state: where the descent starts.
             most: distance up to which a target is nearly met there.
         """
-        nearly: list[tuple[Task, float]] = []
-        others: list[tuple[Task, float]] = []
+        nearly: Level = []
+        others: Level = []
         distances = self.distances(state)
         for place, weight, excess, distance in zip(
             self.places, self.weights, self.beyond_reach, distances, strict=True
         ):
             (nearly if distance <= most else others).append((place, _weight(weight, excess)))
-        rounded: list[tuple[Task, float]] = [
+        rounded: Level = [
             (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
             for task in self.secondary
         ]
@@ -201,7 +201,7 @@ class TreeProblem:
             levels[excess > 0.0].append((place, _weight(weight, excess)))
         return [sorted(each, key=_order) for each in levels]
 
-    def _stack_of(self, levels: list[list[tuple[Task, float]]]) -> TaskStack:
+    def _stack_of(self, levels: list[Level]) -> TaskStack:
         swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
         return TaskStack(self.start.tree, levels, self.moves_root, swivels, (), self._bone_weights)
 
