@@ -53,7 +53,6 @@ from .optimise.weighted_descent import (
     Descended,
     costs_of,
     descend_by_weight,
-    descend_gradually,
     least_cost,
     met_exactly,
     with_first_level_met,
@@ -383,7 +382,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     if others and previous is None:
         start = problem.turned_to_poles(held(within, beyond).state)
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
-    weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, begins=Beginning.NEAR)
+    weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, Beginning.NEAR)
     ended = met_exactly(together, weighed, OF_TREES, reference, None)
     by_weight = ended.state if problem.is_done(ended.state) else ended.by_weight
     return ended._replace(steps=steps + ended.steps, by_weight=by_weight)
@@ -429,7 +428,7 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
 
     A drag has one start, and a bound on the largest rotation: its first move is short, and leads to no other minimum.
     """
-    found = descend_gradually(stack, reference, reference)
+    found = descend_by_weight(stack, reference, reference, TREE_STEPS)
     if math.isfinite(options.most_turn):
         return found
     tasks, cost = costs_of(stack, found.state, reference)
@@ -437,7 +436,7 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
     for start in other_starts(problem, reference):
         if tasks <= UNMET_COST:
             break
-        another = descend_gradually(stack, start, reference)
+        another = descend_by_weight(stack, start, reference, TREE_STEPS)
         used += another.steps
         unmet, costs = costs_of(stack, another.state, reference)
         if costs < AS_GOOD * cost:

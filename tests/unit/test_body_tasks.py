@@ -205,7 +205,7 @@ def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> N
     start = start_tree(chain, pose)
     problem = tree_problem(start, Goals(np.add(ends(pose), (0.4, 0.2, -0.3))), Options(moves_root=True))
     stack, reference = problem.stack(), problem.present
-    loss = loss_of(stack, OF_CHAINS, 10.0)
+    loss = loss_of(stack, OF_CHAINS._replace(weights=[10.0]))
     state = stack.applied(reference, np.linspace(-1.1, 1.4, len(stack.weights)))
     model = modelled(stack, cost_at(stack, loss, state, reference))
     model = with_forces(stack, loss, model, model.here.weights * model.here.residual)

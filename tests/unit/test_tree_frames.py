@@ -172,7 +172,7 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
     arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
     state = State(batch.tree, *map(np.array, arrays))
     residual = batch.residual(state)
-    motions, loss = batch.motions(state), loss_of(batch, OF_CHAINS, np.inf)
+    motions, loss = batch.motions(state), loss_of(batch, OF_CHAINS)
     jacobian, forces = batch.jacobian(state, motions), rng.normal(size=residual.shape)
     curvature, (costs, weights) = batch.curvature(motions, jacobian, forces), loss.of(residual)
     for number, (one, own) in enumerate(zip(stacks, states, strict=True)):

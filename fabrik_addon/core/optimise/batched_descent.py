@@ -97,7 +97,7 @@ def descend_between(
     # Between poses that keep the pins lie some that don't. From those the first step is without second derivatives.
     start, _ = meet_all(stack.first_level, _between(stack, *solved))
     reference = _together(stack, references)
-    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, begins=Beginning.NEAR)
+    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, Beginning.NEAR)
     by_weight = _of_each(stacks, state)
     goals = [to_meet(*each, firmness, None) for each in zip(stacks, by_weight, strict=True)]
     met = _met_together(goals, by_weight, firmness.is_strict)

@@ -159,7 +159,7 @@ def descend_held(
     if not len(stack.weights):
         return Held(start, 0, True, False)
     first, pulls = stack.spans[0], slice(stack.spans[0].stop, None)
-    loss = loss_of(stack.below_first_level, OF_TREES, math.inf)
+    loss = loss_of(stack.below_first_level, OF_TREES)
     poles = [(task, row) for task, row in stack.poles if row < first.stop]
 
     def at(state: State, before: State | None = None) -> _Here:

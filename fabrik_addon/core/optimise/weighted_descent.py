@@ -83,14 +83,6 @@ CORRECTED = 1e-7
 NEAR, BESIDE, FAR_FROM_MET = 4.0 / 3.0, 10.0, 50.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
 
-GRADUAL_WEIGHT = 3e4
-"""Largest weight of a level in the first of two descents from a pose that is far from the targets.
-
-With 1e8 each step keeps to the curved set of poses that meet the first level, and ends where a limit crosses that set:
-of 24 captured poses (bench row "body-reconstruction") 9 ended with a handle more than 0.02 of the height off its
-target, 0 after a first descent by 1e2. Of 100 feasible poses of a body with straight limbs, turned far, 1 isn't found
-with 3e4, 2 with 3e3, 3 with 1e4; of another 200 2 with 3e4 and 1e5, 5 with 1e4."""
-
 MEETING_STEPS = 6
 """Steps of ``meet_all`` at most. All of 630 frames of Rigify's human (bench row "bake-body"), with residuals of up to
 3.3e-3, were met; with one J for five steps 383 weren't."""
@@ -162,13 +154,6 @@ class ExactGoals(NamedTuple):
     """Where the descent without rotations and poles has ended; None where there was none."""
 
 
-def descend_gradually(stack: TaskStack, start: State, reference: State) -> Descended:
-    """Descend a body by weight, from where a descent without weights above ``GRADUAL_WEIGHT`` has ended."""
-    near, taken, _ = least_cost(stack, start, reference, TREE_STEPS, OF_BODY, GRADUAL_WEIGHT)
-    found = descend_by_weight(stack, near, reference, TREE_STEPS)
-    return found._replace(steps=taken + found.steps)
-
-
 def descend_by_weight(
     stack: TaskStack,
     start: State,
@@ -187,17 +172,20 @@ def descend_by_weight(
         steps: at most, in each descent.
         firmness: weights and forces of the levels.
         begins: how far from the solution the pose to start from is. Where it is ``FAR``, a descent with
-            ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead to a solution up to ``SHORT_STEP`` away.
+            ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead from the reference pose to a solution up to
+            ``SHORT_STEP`` away. From another start few steps lead to the minimum beside it, which may be a worse one.
         of_targets: ``Descended.of_targets`` of the frame or move before.
     """
     before = 0
     if begins is Beginning.FAR and firmness.from_far is not None:
-        ended = least_cost(stack, start, reference, FEW_STEPS, firmness, begins=Beginning.NEAR)
-        if ended[2] and np.abs(stack.to_reference(start, ended[0])).max(initial=0.0) <= SHORT_STEP:
-            return met_exactly(stack, ended, firmness, reference, of_targets)
+        if start is reference:
+            ended = least_cost(stack, start, reference, FEW_STEPS, firmness, Beginning.NEAR)
+            if ended[2] and np.abs(stack.to_reference(start, ended[0])).max(initial=0.0) <= SHORT_STEP:
+                return met_exactly(stack, ended, firmness, reference, of_targets)
+            before = ended[1]
         start, more, _ = least_cost(stack, start, reference, steps, firmness.from_far)
-        before, begins = ended[1] + more, Beginning.NEAR
-    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, math.inf, begins)
+        before, begins = before + more, Beginning.NEAR
+    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, begins)
     return met_exactly(stack, (state, before + taken, is_converged), firmness, reference, of_targets)
 
 
@@ -292,7 +280,7 @@ def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | No
 def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness: Firmness) -> tuple[State, Any, Any]:
     """Descend as ``least_cost`` does, without rotations and poles: where the targets can be (``to_meet``)."""
     alone = stack.with_levels(stack.levels[:-1])
-    return least_cost(alone, start, reference, TREE_STEPS, firmness, begins=Beginning.NEAR)
+    return least_cost(alone, start, reference, TREE_STEPS, firmness, Beginning.NEAR)
 
 
 def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> ExactGoals:
@@ -364,7 +352,7 @@ def with_first_level_met(stack: TaskStack, state: State) -> State:
 
 def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
     """Return the loss of a body's tasks in a state, and the whole cost, that of the posture task among it."""
-    there = cost_at(stack, loss_of(stack, OF_BODY, math.inf), state, reference)
+    there = cost_at(stack, loss_of(stack, OF_BODY), state, reference)
     return float(there.of_tasks), float(there.cost)
 
 
@@ -374,10 +362,9 @@ def least_cost(
     reference: State,
     steps: int,
     firmness: Firmness = OF_BODY,
-    most_weight: float = math.inf,
     begins: Beginning = Beginning.FAR,
 ) -> tuple[State, Any, Any]:
-    """Descend as ``descend_by_weight`` does in its last descent, with no weight above ``most_weight``.
+    """Descend as ``descend_by_weight`` does in its last descent.
 
     The poses of a batch descend side by side, each with a damping of its own, until all have converged.
     The last step, by which no coordinate changes by more than ``CONVERGED``, is taken without another evaluation: on
@@ -390,7 +377,7 @@ def least_cost(
         the last state, how many steps were taken, and whether the descent ended before its steps were used up: a number
         and a bool of one pose, arrays (F,) of many.
     """
-    ops, loss = stack.ops, loss_of(stack, firmness, most_weight)
+    ops, loss = stack.ops, loss_of(stack, firmness)
     has_poles = bool(stack.poles)
     is_move, least_raised = begins is Beginning.MOVE, RAISED_LAMBDA if begins is Beginning.FAR else RAISED_IN_MOVE
     here = cost_at(stack, loss, start, reference)
@@ -427,8 +414,7 @@ def least_cost(
             change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
             left = model.left(change)
             trial = stack.applied(here.state, change)
-            balancing = firmness.balancing / firmness.weights[0]
-            trial, residual = _on_first_level(stack, trial, back, left[..., stack.spans[0]], balancing)
+            trial, residual = _on_first_level(stack, trial, back, left[..., stack.spans[0]], firmness.balancing)
             there = cost_at(stack, loss, trial, reference, residual)
             is_gain = (there.cost < here.cost) & ops.negate(is_done)
             less_cost = ops.maximum(here.cost - there.cost, 0.0)
