@@ -7,7 +7,7 @@
    function of the targets, and small changes of the targets change it by little. Chains that bend away from their poles
    in the pose at hand are bent to these in the reference pose (``optimise.reference_pose``).
 2. Where tasks can't all be met they are weighed against each other and against the posture task
-   (``optimise.weighted_descent``): targets pull with bounded forces (``_statuses`` names the cause).
+   (``optimise.weighted_solution``): targets pull with bounded forces (``_statuses`` names the cause).
 3. Where that ends in a local minimum short of the targets, or with a chain bent away from its pole, both start again
    from FABRIK's pose (``fabrik.tree_passes``), then from poses with all coordinates changed by one number, unless a
    target is beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to
@@ -41,6 +41,7 @@ from .math.vectors import relative_to, scale
 from .model.chain_start import batch_shape
 from .model.tree_start import StartTree, coordinates_of_tree, start_tree
 from .optimise.body_starts import other_starts
+from .optimise.exact_steps import with_first_level_met
 from .optimise.held_descent import MOST_DAMPING, TREE_STEPS, Held, descend_held
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.reference_pose import ReferencePose, reference_pose
@@ -48,15 +49,8 @@ from .optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_TREES, F
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import Level, TreeProblem, tree_problem
-from .optimise.weighted_descent import (
-    Beginning,
-    Descended,
-    costs_of,
-    descend_by_weight,
-    least_cost,
-    met_exactly,
-    with_first_level_met,
-)
+from .optimise.weighted_descent import Beginning, least_cost
+from .optimise.weighted_solution import Descended, costs_of, descend_by_weight, met_exactly
 from .problem import Chain, Goals, Options, Pose, Solution, Status
 from .solvers.table import solver_for_tree
 

@@ -11,7 +11,7 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
 from fabrik_addon.core.model.skeleton import LEAST_POSTURE_WEIGHT
-from fabrik_addon.core.optimise.newton_step import cost_at, modelled, with_forces
+from fabrik_addon.core.optimise.cost_model import cost_at, modelled, with_forces
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import OrientationTask, PositionTask
@@ -209,7 +209,7 @@ def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> N
     state = stack.applied(reference, np.linspace(-1.1, 1.4, len(stack.weights)))
     model = modelled(stack, cost_at(stack, loss, state, reference))
     model = with_forces(stack, loss, model, model.here.weights * model.here.residual)
-    hessian = model.hessian + np.diag(stack.posture_weights)
+    hessian = model.hessian() + np.diag(stack.posture_weights)
     rng, step = np.random.default_rng(5), 1e-3
     for _ in range(10):
         change = rng.normal(size=len(stack.weights))

@@ -30,7 +30,8 @@ from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import State
 from fabrik_addon.core.optimise.tree_problem import tree_problem
-from fabrik_addon.core.optimise.weighted_descent import CONVERGED, Descended, least_cost
+from fabrik_addon.core.optimise.weighted_descent import CONVERGED, least_cost
+from fabrik_addon.core.optimise.weighted_solution import Descended
 from tests.unit.trees import y_tree
 
 FRAMES = 97

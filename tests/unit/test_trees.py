@@ -30,7 +30,7 @@ from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.math.quaternions import conjugate, multiply
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS
 from fabrik_addon.core.optimise.tree_problem import tree_problem
-from fabrik_addon.core.optimise.weighted_descent import descend_by_weight
+from fabrik_addon.core.optimise.weighted_solution import descend_by_weight
 from fabrik_addon.core.solve_tree import TreeSolution
 from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import (

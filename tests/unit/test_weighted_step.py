@@ -13,15 +13,8 @@ import pytest
 
 from fabrik_addon.core.math.operations import SCALAR, Component
 from fabrik_addon.core.model.tree_start import start_tree
-from fabrik_addon.core.optimise.newton_step import (
-    CostModel,
-    PoseCost,
-    Swings,
-    cost_at,
-    modelled,
-    newton_step,
-    with_forces,
-)
+from fabrik_addon.core.optimise.cost_model import CostModel, PoseCost, Swings, cost_at, modelled, with_forces
+from fabrik_addon.core.optimise.newton_step import newton_step
 from fabrik_addon.core.optimise.task_loss import Loss
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, State, state_of
@@ -53,9 +46,8 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, flat, stack.motions(state))
         step = newton_step(stack, model, 1e-3, np.zeros((2, count), bool))
         assert step is not None
-        change, _, _, is_optimal = step
-        assert (change >= down).all() and (change <= up).all()
-        unfinished += not is_optimal
+        assert (step.change >= down).all() and (step.change <= up).all()
+        unfinished += not step.is_optimal
     assert unfinished <= 4
 
 
@@ -81,16 +73,16 @@ def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int
     active[0, 0] = True
     step = newton_step(stack, model, 0.0, active)
     assert step is not None
-    change, _, still_active, is_optimal = step
+    change = step.change
     others = hessian[1:, 1:] + np.diag(stack.posture_weights[1:])
-    assert is_optimal and still_active.sum() == 1 and change[0] == 0.0
+    assert step.is_optimal and step.active.sum() == 1 and change[0] == 0.0
     np.testing.assert_allclose(change[1:], np.linalg.solve(others, jacobian[:, 1:].T @ residual), atol=1e-9)
     toward[0] = -50.0
     released = newton_step(stack, model, 0.0, active)
-    assert released is not None and not released[3]
+    assert released is not None and not released.is_optimal
     toward[0], up[0] = 50.0, 0.01
     at_limit = newton_step(stack, model, 0.0, active)
-    assert at_limit is not None and at_limit[3] and at_limit[0][0] == 0.01
+    assert at_limit is not None and at_limit.is_optimal and at_limit.change[0] == 0.01
 
 
 def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:

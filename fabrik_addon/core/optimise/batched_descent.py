@@ -14,21 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..math.operations import Array
+from .exact_steps import meet_all, within_change
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
-from .weighted_descent import (
-    Beginning,
-    Descended,
-    ExactGoals,
-    are_away,
-    least_cost,
-    meet_all,
-    met_exactly,
-    of_targets_alone,
-    to_meet,
-    within_change,
-)
+from .weighted_descent import Beginning, least_cost
+from .weighted_solution import Descended, ExactGoals, are_away, met_exactly, of_targets_alone, to_meet
 
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:

@@ -1,37 +1,14 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One Newton step of tasks that are weighed against each other and against the posture task, within limits.
-
-The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the residual of task k and ``rho_k`` its loss
-(``task_loss``), ``q0`` the reference pose and P the diagonal matrix of the posture task's weights. With r the residuals
-of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the diagonal matrix of
-``rho'(|r_k|) / (2 |r_k|)``, one step is
+"""One Newton step on a quadratic model of a cost (``cost_model``), within limits.
 
     (J^T W J + K + (1 + lambda) P) dq = J^T W r + P (q0 - q)
 
-which leads to the minimum of a quadratic model of the cost, plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for
-the diagonal of J^T J). K is the part of the second derivatives beside those that is computed: ``-sum f . d^2p/dq^2``
-over the joints p with targets and the forces f on them, and the same of the torques on bones with rotations
-(``TaskStack.curvature``), and the part of half-sines (``_of_swings``), minus ``Loss.softening`` and, where a coordinate
-is far from the reference pose (``LONG_WAY``), ``_of_posture``. Where the matrix isn't positive definite, stiffness is
-added to the coordinates that the step before took to their limits (``HOLDING``), and where that isn't enough, the step
-is taken without K, or lambda is raised (``damped_step``). Without K in any step a target beyond reach took 25 to 44
-steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths"). Bounds are a primal-dual
-active set that starts from that of the step before: a coordinate is held at a limit where limit + multiplier / ((1 +
-lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
-
-After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
-Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is
-the curvature that the step has left, and no force. With it, and the multipliers below, a step of 2e-3 to 4e-3 was
-followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path").
-Where the forces of the first level are unbounded, the first step is without K if it is short then.
-
-Far from the targets the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
-are multipliers by least squares in the metric P (section 18.3), with J_1 the first level's rows of J and J_2 and f_2
-the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first step that of J_1
-without bounds:
-
-    f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
+leads to the minimum of the model plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for the diagonal of J^T J).
+Where the matrix isn't positive definite, stiffness is added to the coordinates that the step before took to their
+limits (``HOLDING``), and where that isn't enough, the step is taken without K, or lambda is raised (``damped_step``).
+Bounds are a primal-dual active set that starts from that of the step before: a coordinate is held at a limit where
+limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
 """
 
 from __future__ import annotations
@@ -41,31 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.factorisation import damped_inverse, positive_inverse
+from ..math.factorisation import positive_inverse
 from ..math.operations import Array, Component, Condition
-from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS
-from ..model.tree_motions import TreeMotions
-from .task_loss import Loss
+from .cost_model import CostModel, product, pseudo_inverse
 from .task_stack import TaskStack
-from .tasks import State
-
-NEAR_ELLIPSE = 0.5
-"""Share of a swing's ellipse (``ellipse_share``) from which on the tangent at the ellipse bounds a step."""
-
-HELD = 1e-6
-"""Length of the first level's residual, in the tree's units, up to which it is met and its forces are multipliers.
-Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with multipliers in all steps."""
 
 ACTIVE_SET_ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""
-
-SHORT_STEP = 0.2
-"""Largest change of a coordinate in a step, in radians or the tree's units, up to which the forces that the step has
-led to in its model are those at the pose after it: what the model lacks is quadratic in the change."""
-
-LONG_WAY = 0.5
-"""Largest coordinate of the way to the reference pose, in radians or the tree's units, up to which the posture task's
-second derivatives count as P: those of a rotation vector of this length are less by 2 percent (``_of_posture``)."""
 
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P that counts as positive (``positive_inverse``): with
@@ -94,283 +53,57 @@ LEAST_INVERSE = 1e-12
 """A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is 1e8."""
 
 
-class Swings(NamedTuple):
-    """Columns of swings near their ellipses, in one of the poses at least, and the axes along which their steps are.
+class Step(NamedTuple):
+    """A step within limits, and how it was found."""
 
-    Those are normal and tangent near the ellipse, x and z elsewhere.
-    """
-
-    first: NDArray[np.intp]
-    """(E,) columns of x."""
-    second: NDArray[np.intp]
-    """(E,) columns of z."""
-    nx: Array
-    """(..., E) x of the normal; 1 of a swing that isn't near its ellipse."""
-    nz: Array
-    """(..., E) z of the normal."""
-
-    def _rotated(self, array: Array, sign: float) -> Array:
-        """Return columns (..., N + S) with each swing's x and z rotated by the normal's angle, or back."""
-        if not self.first.size:
-            return array
-        nx, nz = self.nx, sign * self.nz
-        if array.ndim > self.nx.ndim > 1:
-            nx, nz = nx[:, None], nz[:, None]
-        x, z = array[..., self.first], array[..., self.second]
-        array = array.copy()
-        array[..., self.first] = nx * x + nz * z
-        array[..., self.second] = nx * z - nz * x
-        return array
-
-    def from_axes(self, array: Array) -> Array:
-        """Return columns (..., N + S), those of each swing's x and z along its normal and tangent."""
-        return self._rotated(array, 1.0)
-
-    def to_axes(self, array: Array) -> Array:
-        """Return columns (..., N + S), those of each swing's normal and tangent along its x and z."""
-        return self._rotated(array, -1.0)
-
-
-class PoseCost(NamedTuple):
-    """A pose, and what its cost is made of; the arrays of many poses have the batch axes before the others."""
-
-    state: State
-    residual: Array
-    """(M,)."""
-    toward: Array
-    """q0 - q (N + S,)."""
-    weights: Array
-    """W (M,)."""
-    of_tasks: Component
-    """The loss of the tasks."""
-    cost: Component
-    """Loss of the tasks and cost of the posture task."""
-
-
-def cost_at(stack: TaskStack, loss: Loss, state: State, reference: State, residual: Array | None = None) -> PoseCost:
-    """Return what the cost of a pose is made of.
-
-    Args:
-        loss: of the tasks.
-        state: the pose.
-        reference: q0.
-        residual: of the pose, where it is known.
-    """
-    residual = stack.residual(state) if residual is None else residual
-    tasks, weights = loss.of(residual)
-    toward = stack.to_reference(state, reference)
-    cost = tasks + np.square(toward) @ stack.posture_weights
-    return PoseCost(state, residual, toward, weights, tasks, cost)
-
-
-class CostModel(NamedTuple):
-    """The quadratic model of the cost at a pose, and how far the pose's coordinates may change."""
-
-    here: PoseCost
-    jacobian: Array
-    """J (M, N + S)."""
-    down: Array
-    up: Array
-    swings: Swings
-    by_swings: Array
-    """J with the columns of ``swings`` along normal and tangent."""
-    hessian: Array
-    """J^T W J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
-    curvature: Array
-    """K (N + S, N + S)."""
-    motions: TreeMotions
-    """Of the pose."""
-    is_whole: bool = False
-    """Whether K is that of the forces."""
-
-    def with_curvature(self, curvature: Array) -> CostModel:
-        """Return the same with another K."""
-        by_swings = self.swings.from_axes(self.swings.from_axes(curvature - self.curvature).swapaxes(-1, -2))
-        return self._replace(hessian=self.hessian + by_swings, curvature=curvature, is_whole=True)
-
-    def left(self, change: Array) -> Array:
-        """Return the residual ``r - J dq`` (M,) that the model has after a change (N + S,) of the coordinates."""
-        return self.here.residual - _product(self.jacobian, change)
-
-    def gain(self, stack: TaskStack, change: Array, left: Array) -> Component:
-        """Return by how much the modelled cost falls with a change that leaves a residual."""
-        here = self.here
-        by_tasks = _dot(here.weights, np.square(here.residual) - np.square(left))
-        by_posture = _dot(np.square(here.toward) - np.square(here.toward - change), stack.posture_weights)
-        return by_tasks + by_posture - _dot(change, _product(self.curvature, change))
-
-
-def _product(matrix: Array, vector: Array) -> Array:
-    """Return the product (..., M) of a matrix (..., M, N) and a vector (..., N)."""
-    found: Array = (matrix @ vector[..., None])[..., 0]
-    return found
-
-
-def _dot(a: Array, b: Array) -> Component:
-    """Return the sum of the products of components (..., N)."""
-    found: Component = (a * b).sum(-1)
-    return found
-
-
-def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
-    """Return the model of the cost at a pose, without K."""
-    motions = stack.motions(here.state)
-    jacobian, (down, up, swings) = stack.jacobian(here.state, motions), bounds_of(stack, here.state)
-    by_swings = swings.from_axes(jacobian)
-    by_tasks = (by_swings * here.weights[..., None]).swapaxes(-1, -2) @ by_swings
-    return CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape), motions)
-
-
-def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
-    """Return the model with the K of forces f (M,)."""
-    curvature = stack.curvature(model.motions, model.jacobian, forces)
-    if not curvature.any():
-        # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
-        # step of its path instead of 2 ("near" of bench row "body-path").
-        return model
-    if len(stack.tree.structure.half_sines[0]):
-        curvature += _of_swings(stack, model, forces)
-    if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:
-        curvature -= _of_posture(stack, model.here.toward)
-    return model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
-
-
-def _of_posture(stack: TaskStack, toward: Array) -> Array:
-    """Return by how much half the second derivatives of the posture task are less than P (N + S, N + S).
-
-    Of a free bone whose way to the reference pose is the rotation vector ``a u``, a from 0 to pi, they are
-    ``P (s I + (1 - s) u u^T)`` with ``s = (a / 2) cot(a / 2)``: half the second derivatives by d of
-    ``P |log(exp(a u) exp(-d))|^2``.
-    """
-    columns = stack.tree.structure.free_columns
-    ways = toward.take(columns, -1)
-    squares = np.square(ways).sum(-1)
-    halves = 0.5 * np.sqrt(np.maximum(squares, 1e-6))
-    shares = stack.posture_weights.take(columns[:, 0], -1) * (1.0 - halves / np.tan(halves)) / (4.0 * halves * halves)
-    across = squares[..., None, None] * np.eye(3) - ways[..., None] * ways[..., None, :]
-    found = np.zeros((*toward.shape, toward.shape[-1]))
-    found[..., columns[:, :, None], columns[:, None]] = shares[..., None, None] * across
-    return found
-
-
-def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
-    """Return the part of K (N + S, N + S) of half-sines s, which rotate the axes of their own bone's swing.
-
-    With ``g = J^T f`` and ``w^2 = 1 - s.s`` that is ``-s.g (I + s s^T / w^2)``. A swing that is held on its ellipse
-    goes along the tangent t alone, and back along its ray: ``s.b t^T A t`` more, with the slope ``b = g + P (q0 - q)``
-    and A the diagonal matrix of 1 / radius^2. Without both a hand led beyond reach with a fixed root took 20 ms
-    (median) instead of 8: steps were refused, as K was indefinite at the minimum.
-    """
-    structure, swing_twists = stack.tree.structure, model.here.state.swing_twists
-    torques = _product(model.jacobian.swapaxes(-1, -2), forces)
-    columns, places = structure.half_sines
-    of_bone = places[:, None] // 3 == places // 3
-    sines = swing_twists.reshape(*stack.batch, -1).take(places, -1)
-    inside = (sines * torques.take(columns, -1)) @ of_bone
-    width = np.maximum(1.0 - np.square(swing_twists[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
-    found = np.zeros(model.curvature.shape)
-    turning = inside[..., None] * (np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :])
-    found[..., columns[:, None], columns] = np.where(of_bone, -turning, 0.0)
-    pairs = np.array(structure.swing_columns)
-    swings, radii = structure.swings(swing_twists)
-    share, normals = stack.ellipses(model.here.state)
-    slope = torques + model.here.toward * stack.posture_weights
-    outward = _dot(swings, slope.take(pairs.T, -1))
-    # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
-    is_round = radii.min(axis=-1) > LEAST_RADIUS
-    is_held = is_round & (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
-    along = normals[..., ::-1] * (1.0, -1.0)
-    blocks = found[..., pairs.T[:, :, None], pairs.T[:, None]]
-    of_tangent = np.asarray(outward * _dot(along / radii, along / radii) + _dot(along, _product(blocks, along)))
-    held = of_tangent[..., None, None] * along[..., None] * along[..., None, :]
-    found[..., pairs.T[:, :, None], pairs.T[:, None]] = np.where(is_held[..., None, None], held, blocks)
-    return found
-
-
-def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array, is_short: Condition) -> Array:
-    """Return the forces f (M,) at a pose.
-
-    Args:
-        model: of the cost at the pose.
-        back: (N + S, M1) pseudo-inverse of the first level's rows.
-        predicted: (M,) the forces that the step before has led to in its model.
-        is_short: whether that step was up to ``SHORT_STEP`` long.
-    """
-    ops, here, first = stack.ops, model.here, stack.spans[0]
-    is_met = _dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
-    if ops.all(is_short & is_met):
-        return predicted
-    forces = here.weights * here.residual
-    if ops.any(is_met):
-        of_others = _product(model.jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
-        multipliers = -_product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
-        forces.T[first] = ops.where(is_met, multipliers.T, forces.T[first])
-    return np.asarray(ops.where(is_short & is_met, predicted.T, forces.T)).T
-
-
-def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
-    """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
-    down, up = stack.bounds(state)
-    share, normals = stack.ellipses(state)
-    is_near = share > NEAR_ELLIPSE
-    (near,) = np.nonzero(is_near.any(0) if stack.batch else is_near)
-    first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
-    share, nx, nz = share.take(near, -1), normals[..., near, 0], normals[..., near, 1]
-    swings = state.swing_twists.take(stack.tree.structure.ellipses[near], -2)
-    most = np.maximum((1.0 / share - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)
-    if not stack.batch:
-        down[first] = down[second] = -np.inf
-        up[first], up[second] = most, np.inf
-        return down, up, Swings(first, second, nx, nz)
-    is_near = is_near.take(near, -1)
-    for columns, room in ((first, most), (second, np.inf)):
-        down[..., columns] = np.where(is_near, -np.inf, down[..., columns])
-        up[..., columns] = np.where(is_near, room, up[..., columns])
-    return down, up, Swings(first, second, np.where(is_near, nx, 1.0), np.where(is_near, nz, 0.0))
+    change: Array
+    """dq (..., N + S)."""
+    back: Array
+    """(..., N + S, M1) pseudo-inverse of the first level's rows over the coordinates that aren't at their limits."""
+    active: NDArray[np.bool_]
+    """(..., 2, N + S) which coordinates are at their upper, and at their lower limits."""
+    is_optimal: Condition
+    """Whether the last round left the active set as it was."""
+    is_whole: bool
+    """Whether the step is with second derivatives (``CostModel.is_whole``)."""
 
 
 def damped_step(
     stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]
-) -> tuple[Component, tuple[Array, Array, NDArray[np.bool_], Condition] | None]:
+) -> tuple[Component, Step | None]:
     """Return lambda and the step of ``newton_step``, with second derivatives that are positive definite.
 
     Where they aren't, that is the Gauss-Newton step, without K, if it is at most ``GAUSS_NEWTON_STEP`` long; else
     lambda is raised until they are, of a batch for all poses where they aren't for one. The step is None where
     ``DAMPING_ROUNDS`` trials don't suffice.
     """
-    for number in range(DAMPING_ROUNDS):
-        step = newton_step(stack, model, damping, active)
+    step = newton_step(stack, model, damping, active)
+    if step is None:
+        step = newton_step(stack, model.without_curvature(), damping, active)
+        if step is not None and np.abs(step.change).max(initial=0.0) > GAUSS_NEWTON_STEP:
+            step = None
+    for _ in range(DAMPING_ROUNDS):
         if step is not None:
             break
-        if number == 0:
-            step = newton_step(stack, model.with_curvature(np.zeros_like(model.curvature)), damping, active)
-            if step is not None and np.abs(step[0]).max(initial=0.0) <= GAUSS_NEWTON_STEP:
-                break
         damping = stack.ops.maximum(MORE_DAMPING * damping, LEAST_RAISED)
+        step = newton_step(stack, model, damping, active)
     return damping, step
 
 
-def newton_step(
-    stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]
-) -> tuple[Array, Array, NDArray[np.bool_], Condition] | None:
-    """Return a step (..., N + S) that ends within limits, with how it was found; None where there is none.
+def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]) -> Step | None:
+    """Return a step that ends within limits; None where the second derivatives of a pose aren't positive definite.
 
     Args:
         model: of the cost before the step.
         damping: lambda.
         active: (..., 2, N + S) which coordinates the step before took to their upper, and to their lower limits.
-
-    Returns:
-        the step, the pseudo-inverse (..., N + S, M1) of the first level's rows over the coordinates that aren't at
-        their limits, which coordinates are there, and whether the last round left the active set as it was. None
-        where the second derivatives, of one of the poses, aren't positive definite.
     """
     here, swings, jacobian = model.here, model.swings, model.by_swings
     metric = np.asarray(1.0 + damping)[..., None] * stack.posture_weights
-    hessian = model.hessian.copy()
+    hessian = model.hessian()
     diagonal = hessian.reshape(*stack.batch, -1)[..., :: metric.shape[-1] + 1]
     diagonal += metric
-    slope = _product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
+    slope = product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
     slope += swings.from_axes(here.toward) * stack.posture_weights
     inverse, held = _inverse_if_positive(hessian), None
     if inverse is None:
@@ -384,7 +117,7 @@ def newton_step(
         inverse = _inverse_if_positive(hessian)
     if inverse is None:
         return None
-    bounded = (inverse, _product(inverse, slope), metric, model.down, model.up, active)
+    bounded = (inverse, product(inverse, slope), metric, model.down, model.up, active)
     is_optimal: Condition
     if stack.batch:
         change, active, is_optimal = map(np.array, zip(*map(_within_bounds, *bounded), strict=True))
@@ -395,7 +128,8 @@ def newton_step(
         is_optimal = is_optimal & stack.ops.negate((held & ~active).any((-2, -1)))
     open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
     back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric, 1e-6)
-    return swings.to_axes(change), swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2), active, is_optimal
+    back = swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return Step(swings.to_axes(change), back, active, is_optimal, model.is_whole)
 
 
 def _inverse_if_positive(hessian: Array) -> Array | None:
@@ -404,21 +138,6 @@ def _inverse_if_positive(hessian: Array) -> Array | None:
         return positive_inverse(hessian, LEAST_CURVATURE)
     except np.linalg.LinAlgError:
         return None
-
-
-def pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
-    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
-
-    Args:
-        rows: (..., M, N) of J.
-        weights: (..., N) W.
-        damping: lambda over the trace of ``J W J^T``.
-    """
-    weighted = rows * weights[..., None, :]
-    normal = weighted @ rows.swapaxes(-1, -2)
-    least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12
-    found: Array = (damped_inverse(normal, least) @ weighted).swapaxes(-1, -2)
-    return found
 
 
 def _within_bounds(

@@ -286,7 +286,7 @@ class TaskStack:
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
         up over the joints; of two columns of one bone it is the mean of both orders, but for swing and twist: a swing
         rotates the axis of its bone's twist. That is exact, but for what half-sines change of the axes of their own
-        bone's swing (``newton_step._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its
+        bone's swing (``cost_model._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its
         root is F L, a pendulum's stiffness.
 
         With t the torque on a bone, toward its goal's frame, ``K_cd = a_c . (t x a_d) / 2`` where c and d both rotate
@@ -301,7 +301,7 @@ class TaskStack:
         Args:
             motions: of the state.
             jacobian: J (M, N + S) of the state.
-            forces: (M,) ``W r`` of the rows (``newton_step``): f of points, t / ``ROTATION_SCALE`` of frames.
+            forces: (M,) ``W r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
         """
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]

@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A quadratic model of the cost of tasks that are weighed against each other and against the posture task.
+
+The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the residual of task k and ``rho_k`` its loss
+(``task_loss``), ``q0`` the reference pose and P the diagonal matrix of the posture task's weights. With r the residuals
+of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the diagonal matrix of
+``rho'(|r_k|) / (2 |r_k|)``, half its second derivatives at a pose are ``J^T W J + K + P``.
+
+K is the part beside J^T W J that is computed: ``-sum f . d^2p/dq^2`` over the joints p with targets and the forces f on
+them, and the same of the torques on bones with rotations (``TaskStack.curvature``), and the part of half-sines
+(``_of_swings``), minus ``Loss.softening`` and, where a coordinate is far from the reference pose (``LONG_WAY``),
+``_of_posture``. Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded
+paths of Rigify's human, bench row "body-paths").
+
+After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
+Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is
+the curvature that the step has left, and no force. With it, and the multipliers below, a step of 2e-3 to 4e-3 was
+followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path").
+
+Far from the targets the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
+are multipliers by least squares in the metric P (section 18.3), with J_1 the first level's rows of J and J_2 and f_2
+the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first step that of J_1
+without bounds:
+
+    f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..math.factorisation import damped_inverse
+from ..math.operations import Array, Component, Condition
+from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS
+from ..model.tree_motions import TreeMotions
+from .task_loss import Loss
+from .task_stack import TaskStack
+from .tasks import State
+
+NEAR_ELLIPSE = 0.5
+"""Share of a swing's ellipse (``ellipse_share``) from which on the tangent at the ellipse bounds a step."""
+
+HELD = 1e-6
+"""Length of the first level's residual, in the tree's units, up to which it is met and its forces are multipliers.
+Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with multipliers in all steps."""
+
+SHORT_STEP = 0.2
+"""Largest change of a coordinate in a step, in radians or the tree's units, up to which the forces that the step has
+led to in its model are those at the pose after it: what the model lacks is quadratic in the change."""
+
+LONG_WAY = 0.5
+"""Largest coordinate of the way to the reference pose, in radians or the tree's units, up to which the posture task's
+second derivatives count as P: those of a rotation vector of this length are less by 2 percent (``_of_posture``)."""
+
+
+class Swings(NamedTuple):
+    """Columns of swings near their ellipses, in one of the poses at least, and the axes along which their steps are.
+
+    Those are normal and tangent near the ellipse, x and z elsewhere.
+    """
+
+    first: NDArray[np.intp]
+    """(E,) columns of x."""
+    second: NDArray[np.intp]
+    """(E,) columns of z."""
+    nx: Array
+    """(..., E) x of the normal; 1 of a swing that isn't near its ellipse."""
+    nz: Array
+    """(..., E) z of the normal."""
+
+    def _rotated(self, array: Array, sign: float) -> Array:
+        """Return columns (..., N + S) with each swing's x and z rotated by the normal's angle, or back."""
+        if not self.first.size:
+            return array
+        nx, nz = self.nx, sign * self.nz
+        if array.ndim > self.nx.ndim > 1:
+            nx, nz = nx[:, None], nz[:, None]
+        x, z = array[..., self.first], array[..., self.second]
+        array = array.copy()
+        array[..., self.first] = nx * x + nz * z
+        array[..., self.second] = nx * z - nz * x
+        return array
+
+    def from_axes(self, array: Array) -> Array:
+        """Return columns (..., N + S), those of each swing's x and z along its normal and tangent."""
+        return self._rotated(array, 1.0)
+
+    def to_axes(self, array: Array) -> Array:
+        """Return columns (..., N + S), those of each swing's normal and tangent along its x and z."""
+        return self._rotated(array, -1.0)
+
+
+class PoseCost(NamedTuple):
+    """A pose, and what its cost is made of; the arrays of many poses have the batch axes before the others."""
+
+    state: State
+    residual: Array
+    """(M,)."""
+    toward: Array
+    """q0 - q (N + S,)."""
+    weights: Array
+    """W (M,)."""
+    of_tasks: Component
+    """The loss of the tasks."""
+    cost: Component
+    """Loss of the tasks and cost of the posture task."""
+
+
+def cost_at(stack: TaskStack, loss: Loss, state: State, reference: State, residual: Array | None = None) -> PoseCost:
+    """Return what the cost of a pose is made of.
+
+    Args:
+        loss: of the tasks.
+        state: the pose.
+        reference: q0.
+        residual: of the pose, where it is known.
+    """
+    residual = stack.residual(state) if residual is None else residual
+    tasks, weights = loss.of(residual)
+    toward = stack.to_reference(state, reference)
+    cost = tasks + np.square(toward) @ stack.posture_weights
+    return PoseCost(state, residual, toward, weights, tasks, cost)
+
+
+class CostModel(NamedTuple):
+    """The quadratic model of the cost at a pose, and how far the pose's coordinates may change."""
+
+    here: PoseCost
+    jacobian: Array
+    """J (M, N + S)."""
+    down: Array
+    up: Array
+    swings: Swings
+    by_swings: Array
+    """J with the columns of ``swings`` along normal and tangent."""
+    by_tasks: Array
+    """J^T W J (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
+    curvature: Array
+    """K (N + S, N + S)."""
+    motions: TreeMotions
+    """Of the pose."""
+    is_whole: bool = False
+    """Whether K is that of the forces."""
+
+    def with_curvature(self, curvature: Array) -> CostModel:
+        """Return the same with the K of forces."""
+        return self._replace(curvature=curvature, is_whole=True)
+
+    def without_curvature(self) -> CostModel:
+        """Return the same without K."""
+        return self._replace(curvature=np.zeros_like(self.curvature), is_whole=False)
+
+    def hessian(self) -> Array:
+        """Return J^T W J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
+        if not self.is_whole:
+            return self.by_tasks.copy()
+        return self.by_tasks + self.swings.from_axes(self.swings.from_axes(self.curvature).swapaxes(-1, -2))
+
+    def left(self, change: Array) -> Array:
+        """Return the residual ``r - J dq`` (M,) that the model has after a change (N + S,) of the coordinates."""
+        return self.here.residual - product(self.jacobian, change)
+
+    def gain(self, stack: TaskStack, change: Array, left: Array) -> Component:
+        """Return by how much the modelled cost falls with a change that leaves a residual."""
+        here = self.here
+        by_tasks = dot(here.weights, np.square(here.residual) - np.square(left))
+        by_posture = dot(np.square(here.toward) - np.square(here.toward - change), stack.posture_weights)
+        return by_tasks + by_posture - dot(change, product(self.curvature, change))
+
+
+def product(matrix: Array, vector: Array) -> Array:
+    """Return the product (..., M) of a matrix (..., M, N) and a vector (..., N)."""
+    found: Array = (matrix @ vector[..., None])[..., 0]
+    return found
+
+
+def dot(a: Array, b: Array) -> Component:
+    """Return the sum of the products of components (..., N)."""
+    found: Component = (a * b).sum(-1)
+    return found
+
+
+def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
+    """Return the model of the cost at a pose, without K."""
+    motions = stack.motions(here.state)
+    jacobian, (down, up, swings) = stack.jacobian(here.state, motions), bounds_of(stack, here.state)
+    by_swings = swings.from_axes(jacobian)
+    by_tasks = (by_swings * here.weights[..., None]).swapaxes(-1, -2) @ by_swings
+    return CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape), motions)
+
+
+def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
+    """Return the model with the K of forces f (M,)."""
+    curvature = stack.curvature(model.motions, model.jacobian, forces)
+    if not curvature.any():
+        # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
+        # step of its path instead of 2 ("near" of bench row "body-path").
+        return model
+    if len(stack.tree.structure.half_sines[0]):
+        curvature += _of_swings(stack, model, forces)
+    if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:
+        curvature -= _of_posture(stack, model.here.toward)
+    return model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
+
+
+def _of_posture(stack: TaskStack, toward: Array) -> Array:
+    """Return by how much half the second derivatives of the posture task are less than P (N + S, N + S).
+
+    Of a free bone whose way to the reference pose is the rotation vector ``a u``, a from 0 to pi, they are
+    ``P (s I + (1 - s) u u^T)`` with ``s = (a / 2) cot(a / 2)``: half the second derivatives by d of
+    ``P |log(exp(a u) exp(-d))|^2``.
+    """
+    columns = stack.tree.structure.free_columns
+    ways = toward.take(columns, -1)
+    squares = np.square(ways).sum(-1)
+    halves = 0.5 * np.sqrt(np.maximum(squares, 1e-6))
+    shares = stack.posture_weights.take(columns[:, 0], -1) * (1.0 - halves / np.tan(halves)) / (4.0 * halves * halves)
+    across = squares[..., None, None] * np.eye(3) - ways[..., None] * ways[..., None, :]
+    found = np.zeros((*toward.shape, toward.shape[-1]))
+    found[..., columns[:, :, None], columns[:, None]] = shares[..., None, None] * across
+    return found
+
+
+def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
+    """Return the part of K (N + S, N + S) of half-sines s, which rotate the axes of their own bone's swing.
+
+    With ``g = J^T f`` and ``w^2 = 1 - s.s`` that is ``-s.g (I + s s^T / w^2)``. A swing that is held on its ellipse
+    goes along the tangent t alone, and back along its ray: ``s.b t^T A t`` more, with the slope ``b = g + P (q0 - q)``
+    and A the diagonal matrix of 1 / radius^2. Without both a hand led beyond reach with a fixed root took 20 ms
+    (median) instead of 8: steps were refused, as K was indefinite at the minimum.
+    """
+    structure, swing_twists = stack.tree.structure, model.here.state.swing_twists
+    torques = product(model.jacobian.swapaxes(-1, -2), forces)
+    columns, places = structure.half_sines
+    of_bone = places[:, None] // 3 == places // 3
+    sines = swing_twists.reshape(*stack.batch, -1).take(places, -1)
+    inside = (sines * torques.take(columns, -1)) @ of_bone
+    width = np.maximum(1.0 - np.square(swing_twists[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
+    found = np.zeros(model.curvature.shape)
+    turning = inside[..., None] * (np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :])
+    found[..., columns[:, None], columns] = np.where(of_bone, -turning, 0.0)
+    pairs = np.array(structure.swing_columns)
+    swings, radii = structure.swings(swing_twists)
+    share, normals = stack.ellipses(model.here.state)
+    slope = torques + model.here.toward * stack.posture_weights
+    outward = dot(swings, slope.take(pairs.T, -1))
+    # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
+    is_round = radii.min(axis=-1) > LEAST_RADIUS
+    is_held = is_round & (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
+    along = normals[..., ::-1] * (1.0, -1.0)
+    blocks = found[..., pairs.T[:, :, None], pairs.T[:, None]]
+    of_tangent = np.asarray(outward * dot(along / radii, along / radii) + dot(along, product(blocks, along)))
+    held = of_tangent[..., None, None] * along[..., None] * along[..., None, :]
+    found[..., pairs.T[:, :, None], pairs.T[:, None]] = np.where(is_held[..., None, None], held, blocks)
+    return found
+
+
+def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array, is_short: Condition) -> Array:
+    """Return the forces f (M,) at a pose.
+
+    Args:
+        model: of the cost at the pose.
+        back: (N + S, M1) pseudo-inverse of the first level's rows.
+        predicted: (M,) the forces that the step before has led to in its model.
+        is_short: whether that step was up to ``SHORT_STEP`` long.
+    """
+    ops, here, first = stack.ops, model.here, stack.spans[0]
+    is_met = dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
+    if ops.all(is_short & is_met):
+        return predicted
+    forces = here.weights * here.residual
+    if ops.any(is_met):
+        of_others = product(model.jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
+        multipliers = -product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
+        forces.T[first] = ops.where(is_met, multipliers.T, forces.T[first])
+    return np.asarray(ops.where(is_short & is_met, predicted.T, forces.T)).T
+
+
+def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
+    """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
+    down, up = stack.bounds(state)
+    share, normals = stack.ellipses(state)
+    is_near = share > NEAR_ELLIPSE
+    (near,) = np.nonzero(is_near.any(0) if stack.batch else is_near)
+    first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
+    share, nx, nz = share.take(near, -1), normals[..., near, 0], normals[..., near, 1]
+    swings = state.swing_twists.take(stack.tree.structure.ellipses[near], -2)
+    most = np.maximum((1.0 / share - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)
+    if not stack.batch:
+        down[first] = down[second] = -np.inf
+        up[first], up[second] = most, np.inf
+        return down, up, Swings(first, second, nx, nz)
+    is_near = is_near.take(near, -1)
+    for columns, room in ((first, most), (second, np.inf)):
+        down[..., columns] = np.where(is_near, -np.inf, down[..., columns])
+        up[..., columns] = np.where(is_near, room, up[..., columns])
+    return down, up, Swings(first, second, np.where(is_near, nx, 1.0), np.where(is_near, nz, 0.0))
+
+
+def pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
+    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
+
+    Args:
+        rows: (..., M, N) of J.
+        weights: (..., N) W.
+        damping: lambda over the trace of ``J W J^T``.
+    """
+    weighted = rows * weights[..., None, :]
+    normal = weighted @ rows.swapaxes(-1, -2)
+    least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12
+    found: Array = (damped_inverse(normal, least) @ weighted).swapaxes(-1, -2)
+    return found

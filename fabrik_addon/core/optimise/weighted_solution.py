@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pose of least cost of tasks by weight, with what is nearly met met exactly.
+
+Where ``weighted_descent`` has ended positions, rotations and points at the floor that are nearly met are met exactly
+(``exact_steps``). Looks keep their residuals in these steps; poles, swivels and balance are left out of them. Of chains
+with pins, whose root moves, rotations and poles keep no target within reach away (``to_meet``). At the very end the
+first level, pins and planted feet, is met to ``EXACT``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..math.operations import Component
+from .balance_task import BalanceTask
+from .cost_model import SHORT_STEP, cost_at
+from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
+from .held_descent import LONGEST, TREE_STEPS
+from .look_at_task import LookAtTask
+from .swivel_task import SwivelTask
+from .task_loss import OF_BODY, Firmness, loss_of
+from .task_stack import TaskStack
+from .tasks import PoleTask, PositionTask, State, Task
+from .weighted_descent import Beginning, least_cost
+
+FEW_STEPS = 6
+"""Steps in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
+Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path")."""
+
+NEAR, BESIDE, FAR_FROM_MET = 4.0 / 3.0, 10.0, 50.0
+"""Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
+
+AWAY, FAR_AWAY = 0.035, 0.06
+"""Lengths of a target's residual by weight, in the tree's units: up to the first rotations and poles keep no target
+away, from the second on they do as by weight (``to_meet``). Rotations that hands of Rigify's human can't take
+keep targets within reach away by up to 0.02 of its height, which is 0.03 units. Beyond reach chains are taut, and jump
+where all are held: with the targets firm everywhere a foot rotated by 7.6 times the median step's rotation in one step
+(bench row "body-paths"), with these by 2.7."""
+
+NEARER = 0.9
+"""Ratio of the residuals without rotations and poles to those with them, up to which ``to_meet`` takes all of
+the difference away, and none where they are the same: rotations may also bring targets nearer, and the joints at equal
+distances may be at different points."""
+
+
+class Descended(NamedTuple):
+    """Where a descent by weight has ended."""
+
+    state: State
+    steps: int
+    """How many were taken."""
+    is_converged: bool
+    """Whether the descent ended before its steps were used up."""
+    by_weight: State
+    """The state before what was nearly met was met exactly."""
+    of_targets: State | None = None
+    """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
+
+
+class ExactGoals(NamedTuple):
+    """What is met exactly after a descent by weight."""
+
+    stack: TaskStack
+    """The first level, and below it the tasks that are met, or a share of their residuals."""
+    most: float
+    """Largest change of a coordinate on the way there."""
+    of_targets: State | None
+    """Where the descent without rotations and poles has ended; None where there was none."""
+
+
+def descend_by_weight(
+    stack: TaskStack,
+    start: State,
+    reference: State,
+    steps: int,
+    firmness: Firmness = OF_BODY,
+    begins: Beginning = Beginning.FAR,
+    of_targets: State | None = None,
+) -> Descended:
+    """Bring a pose to the least cost of the tasks and the distance from a reference pose.
+
+    Args:
+        stack: tasks by level, and a tree with posture weights.
+        start: coordinates and shifts to start from, within limits.
+        reference: coordinates and shifts that the posture task stays near to.
+        steps: at most, in each descent.
+        firmness: weights and forces of the levels.
+        begins: how far from the solution the pose to start from is. Where it is ``FAR``, a descent with
+            ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead from the reference pose to a solution up to
+            ``SHORT_STEP`` away. From another start few steps lead to the minimum beside it, which may be a worse one.
+        of_targets: ``Descended.of_targets`` of the frame or move before.
+    """
+    before = 0
+    if begins is Beginning.FAR and firmness.from_far is not None:
+        if start is reference:
+            ended = least_cost(stack, start, reference, FEW_STEPS, firmness, Beginning.NEAR)
+            if ended[2] and np.abs(stack.to_reference(start, ended[0])).max(initial=0.0) <= SHORT_STEP:
+                return met_exactly(stack, ended, firmness, reference, of_targets)
+            before = ended[1]
+        start, more, _ = least_cost(stack, start, reference, steps, firmness.from_far)
+        before, begins = before + more, Beginning.NEAR
+    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, begins)
+    return met_exactly(stack, (state, before + taken, is_converged), firmness, reference, of_targets)
+
+
+def met_exactly(
+    stack: TaskStack,
+    ended: tuple[State, int, bool],
+    firmness: Firmness,
+    reference: State,
+    of_targets: State | None,
+    known: tuple[ExactGoals, State | None] | None = None,
+) -> Descended:
+    """Meet exactly what is nearly met where ``least_cost`` has ended.
+
+    Where a target is away (``are_away``) before or after that, descend once more without rotations and poles, and meet
+    the targets alone.
+
+    Args:
+        ended: state, steps and whether the descent has converged, of ``least_cost`` or ``descend_held``.
+        firmness: weights and forces of the levels.
+        reference: of the posture task.
+        of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
+        known: what is met exactly, and the state in which it is, or None where that isn't known.
+    """
+    state, taken, is_converged = ended
+    goals, found = known or (None, None)
+    if goals is None and not are_away(stack, state, firmness):
+        goals = to_meet(stack, state, firmness, None)
+    if goals is not None and found is None:
+        found = _met(stack, state, firmness, goals)
+    if goals is None or found is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
+        nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
+        goals = to_meet(stack, state, firmness, nearer)
+        found = _met(stack, state, firmness, goals)
+        taken += more
+    of_targets = goals.of_targets or of_targets
+    return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets)
+
+
+def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> State:
+    """Return the state near another one in which goals are met.
+
+    Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
+    more steps. Beside bounded forces of the first level that isn't tried: poses of trees without pins would jump where
+    it fails. Where that fails, too, the state is that after the damped steps of ``meet_all``; where targets are brought
+    to where they are without rotations and poles, that after the further steps. With strict firmness it is the one
+    before where ``meet_all`` doesn't meet the goals: poses would jump where more steps do.
+    """
+    exact, are_met = meet_all(goals.stack, state, firmness.is_strict)
+    if not are_met and firmness.is_strict:
+        return state
+    if not are_met and not math.isfinite(firmness.most_forces[0]):
+        slowly = meet_slowly(goals.stack, state)
+        if goals.of_targets is not None or np.linalg.norm(goals.stack.residual(slowly)) <= NEARLY_EXACT:
+            exact = slowly
+    return within_change(stack, state, exact, goals.most)
+
+
+def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | None = None) -> bool:
+    """Tell whether targets are farther than ``most_away``, but nearer than ``FAR_AWAY``: rotations may keep them away.
+
+    Args:
+        stack: of chains: pins, targets, rotations and poles.
+        state: where the descent has ended.
+        firmness: says how far targets may be away.
+        met: the state with what is nearly met met exactly, where it is known.
+    """
+    longest = max(_target_lengths(stack, state), default=0.0)
+    if firmness.most_away == math.inf or longest >= FAR_AWAY:
+        return False
+    if met is None:
+        return (1.0 - _share_met(longest, firmness.nearly_met)) * longest > firmness.most_away
+    return max(_target_lengths(stack, met), default=0.0) > firmness.most_away
+
+
+def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness: Firmness) -> tuple[State, Any, Any]:
+    """Descend as ``least_cost`` does, without rotations and poles: where the targets can be (``to_meet``)."""
+    alone = stack.with_levels(stack.levels[:-1])
+    return least_cost(alone, start, reference, TREE_STEPS, firmness, Beginning.NEAR)
+
+
+def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> ExactGoals:
+    """Return what is met exactly after a descent by weight: what is nearly met, or the targets alone.
+
+    At a minimum by weight a rotation that a hand can't take as well keeps the hand from its target by the rotation's
+    force over the target's w: by up to 0.015 of the height of Rigify's human, within reach. A second descent is without
+    rotations and poles. Where it ends nearer to the targets, their joints are brought to where it has brought them, by
+    the smallest change of the coordinates from the first minimum: so the pose is a continuous function of the targets
+    as the two minima are, but for the change of ``most_exact`` or less that meets rotations where none is brought. From
+    ``FAR_AWAY`` to ``AWAY``, and from ``NEARER`` to as near, they are brought by a part of that way. On 56 paths of a
+    hand (those of bench row "body-path" that are within reach, with poles and with rotations that hands can't take)
+    targets are at most 1e-4 of the height farther away than without these, on two 4e-4.
+
+    Descended again by weight, with the targets firm, the rotations ended nearer, in 15 to 45 ms instead of 1.
+
+    Args:
+        stack: of chains: pins, targets, rotations and poles.
+        state: where the descent with all tasks has ended.
+        firmness: weights and forces of the levels.
+        nearer: where the second descent has ended; None without one.
+    """
+    share = 0.0
+    if nearer is not None:
+        here, there = (_target_lengths(stack, one) for one in (state, nearer))
+        share = _smooth_step(max(here), FAR_AWAY, AWAY) * _smooth_step(
+            math.hypot(*there) / math.hypot(*here), 1.0, NEARER
+        )
+    if nearer is None or share == 0.0:
+        return ExactGoals(nearly_met(stack, state, firmness), firmness.most_exact, nearer)
+    goals: list[tuple[Task, Component]] = []
+    for task, weight in _target_tasks(stack):
+        first, second = (
+            np.array(task.partly(one.placed, _share_met(max(lengths), firmness.nearly_met)).target)
+            for one, lengths in ((state, here), (nearer, there))
+        )
+        x, y, z = (first + share * (second - first)).tolist()
+        goals.append((PositionTask(task.joint, (x, y, z)), weight))
+    most = firmness.most_exact + share * (LONGEST - firmness.most_exact)
+    return ExactGoals(stack.with_levels([stack.levels[0], goals]), most, nearer)
+
+
+def _target_tasks(stack: TaskStack) -> list[tuple[PositionTask, Component]]:
+    """Return the tasks, with their weights, of targets that a lower level of rotations and poles may keep away."""
+    if len(stack.levels) < 3:
+        return []
+    return [(task, weight) for task, weight in stack.levels[1] if isinstance(task, PositionTask)]
+
+
+def _target_lengths(stack: TaskStack, state: State) -> list[float]:
+    """Return how far those targets are."""
+    return [math.hypot(*task.residual(state.placed)) for task, _ in _target_tasks(stack)]
+
+
+def _smooth_step(value: float, low: float, high: float) -> float:
+    """Return 0 at ``low``, 1 at ``high``, and ``t^2 (3 - 2 t)`` in between, t the share of the way."""
+    t = min(1.0, max(0.0, (value - low) / (high - low)))
+    return t * t * (3.0 - 2.0 * t)
+
+
+def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
+    """Return the first level, and below it the tasks whose targets are brought some share of the way to them.
+
+    Args:
+        state: from where the way is measured.
+        firmness: says what is nearly met (``_share_met``).
+    """
+    levels: list[list[tuple[Task, Component]]] = [list(stack.levels[0])]
+    for level in stack.levels[1:]:
+        shares = [
+            (task, weight, _share_met(math.hypot(*task.residual(state.placed)), firmness.nearly_met))
+            for task, weight in level
+            if not isinstance(task, (PoleTask, SwivelTask, BalanceTask))
+        ]
+        are_together = (share for task, _, share in shares if isinstance(task, PositionTask))
+        of_all = 1.0 if firmness.is_met_alone else min(are_together, default=1.0)
+        # Exact steps weigh all coordinates alike: with the rest of a look at a point beyond the limits of neck and
+        # chest they turned the hips by 7 degrees of 10.
+        levels.append(
+            [
+                (task.partly(state.placed, 0.0 if isinstance(task, LookAtTask) else min(share, of_all)), weight)
+                for task, weight, share in shares
+            ]
+        )
+    return stack.with_levels(levels)
+
+
+def _share_met(error: float, nearly_met: float) -> float:
+    """Return the share of a residual that is met exactly at the end, by its length r, in the tree's units.
+
+    All of it up to a = ``nearly_met``, and beyond a length of ``a / (1 + (e / c)^2) + e / (1 + (e / b)^2)`` with
+    e = r - a, b = ``NEAR`` a and c = ``BESIDE`` a, none from ``FAR_FROM_MET`` a on: at the end of its reach a body
+    gains the last millimetres by large rotations, and would jump to them where a target comes into reach. Where that
+    length falls, it falls by less than a fifth of the target's motion: with a share that fell to 0 within 0.02 units
+    the hand went back while its target went on.
+    """
+    if error <= nearly_met:
+        return 1.0
+    if error >= FAR_FROM_MET * nearly_met:
+        return 0.0
+    beyond = error / nearly_met - 1.0
+    return nearly_met * (1.0 / (1.0 + (beyond / BESIDE) ** 2) + beyond / (1.0 + (beyond / NEAR) ** 2)) / error
+
+
+def costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
+    """Return the loss of a body's tasks in a state, and the whole cost, that of the posture task among it."""
+    there = cost_at(stack, loss_of(stack, OF_BODY), state, reference)
+    return float(there.of_tasks), float(there.cost)
