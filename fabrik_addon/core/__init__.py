@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from .model.tree_start import StartTree, start_tree
     from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, Swivel, plain_chain
     from .solve_chain import ComponentSolution, solve, solve_components, solve_from, with_root_fixed
-    from .solve_tree import TreeSolution, solve_tree_components
+    from .solve_tree import solve_tree_components
     from .solve_tree_frames import solve_tree_frames
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
+    from .trees.solution import TreeSolution
 
 __all__ = [
     "SOLVERS",
@@ -74,9 +75,10 @@ _NAMES = {
         "plain_chain",
     ),
     ".solve_chain": ("ComponentSolution", "solve", "solve_components", "solve_from", "with_root_fixed"),
-    ".solve_tree": ("TreeSolution", "solve_tree_components"),
+    ".solve_tree": ("solve_tree_components",),
     ".solve_tree_frames": ("solve_tree_frames",),
     ".solvers.table": ("SOLVERS", "solver_for", "solver_for_tree"),
+    ".trees.solution": ("TreeSolution",),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 """The module of each name."""

@@ -34,9 +34,10 @@ from .optimise.constrained_reach import REACH_STEPS, coordinates_of
 from .optimise.least_rotation import Termination, rotate_least
 from .optimise.pole_task import pole_angle
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
-from .solve_tree import AS_GOOD, solve_trees
+from .solve_tree import solve_trees
 from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
+from .trees.solution import AS_GOOD
 
 DEFAULT_OPTIONS = Options()
 

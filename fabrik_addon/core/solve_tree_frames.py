@@ -5,7 +5,7 @@
 Each frame starts from solutions of frames near it, so that the bones stay with one of the ways to meet the targets, and
 its own pose is its reference pose, so that they don't drift.
 
-Of a tree whose tasks are weighed against each other (``is_held``):
+Of a tree whose tasks are weighed against each other (``is_weighed``):
 
 1. Every ``STRIDE``-th frame is solved from the solution of the frame ``STRIDE`` before.
 2. Where the pose hasn't changed much between two of those, the frames in between start from the way between the two,
@@ -28,18 +28,12 @@ from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
 from .optimise.held_descent import TREE_STEPS
-from .optimise.tree_problem import is_held, tree_problem
+from .optimise.tree_problem import is_weighed, tree_problem
 from .problem import Goals, Options
-from .solve_tree import (
-    TreeSolution,
-    firmness_of,
-    present_or,
-    solution_of,
-    solve_tree_components,
-    state_before,
-    with_shape_angles,
-)
+from .solve_tree import present_or, solve_tree_components, with_shape_angles
 from .solvers.table import solver_for_tree
+from .trees.by_weight import firmness_of
+from .trees.solution import TreeSolution, solution_of, state_before
 
 STRIDE = 16
 """Frames from one that is solved alone to the next. Strides of 12, 16, 24 and 32 took times that differ by less than 10
@@ -67,7 +61,7 @@ def solve_tree_frames(
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
     found: list[TreeSolution] = [] if first_solution is None else [first_solution]
-    is_batched = bool(frames) and is_held(frames[0][1]) and solver_for_tree(options).stacked is None
+    is_batched = bool(frames) and is_weighed(frames[0][1]) and solver_for_tree(options).stacked is None
     while len(found) < len(frames):
         first = len(found) - 1
         last = min(first + STRIDE, len(frames) - 1)

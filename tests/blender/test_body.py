@@ -25,7 +25,7 @@ from fabrik_addon.blender.setup import make_body as make_body_module
 from fabrik_addon.blender.setup.usual_limits import RANGES
 from fabrik_addon.blender.solving.solve_body import pull_body
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
-from fabrik_addon.core.solve_tree import BALANCED_STEPS
+from fabrik_addon.core.trees.by_weight import BALANCED_STEPS
 from scripts.benchmark import body_drag_rows
 from tests.blender.rigs import (
     Bone,

@@ -18,8 +18,9 @@ from fabrik_addon.blender.rig.last_results import result_of
 from fabrik_addon.blender.rig.wording import length_text
 from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
-from fabrik_addon.core import solve_tree, solve_tree_components
+from fabrik_addon.core import solve_tree_components
 from fabrik_addon.core.optimise import tree_problem
+from fabrik_addon.core.trees import without_pins
 from scripts.benchmark.body_drag_rows import led_around
 from scripts.benchmark.body_path_rows import KINDS, make_human, offset_on_path, solved_around
 from tests.blender.rigs import (
@@ -468,7 +469,7 @@ def test_a_tree_whose_steps_were_used_up_says_what_to_do(
 ) -> None:
     armature = make_y()
     with monkeypatch.context() as few:
-        few.setattr(solve_tree, "TREE_STEPS", 1)
+        few.setattr(without_pins, "TREE_STEPS", 1)
         few.setattr(tree_problem, "are_beyond_reach", lambda *_: False)
         left = add(armature, "arm2.L", 0, (2.0, 0.0, -3.0))
         right = add(armature, "arm2.R", 0, (-2.0, 0.0, -3.0))

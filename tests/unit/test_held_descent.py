@@ -16,7 +16,7 @@ from fabrik_addon.core.optimise.held_descent import TREE_STEPS
 from fabrik_addon.core.optimise.task_loss import OF_TREES
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.optimise.weighted_descent import least_cost
-from fabrik_addon.core.solve_tree import TreeSolution
+from fabrik_addon.core.trees.solution import TreeSolution
 from tests.unit.chains import Array, unit
 from tests.unit.trees import posed, position_errors, y_tree
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Goals, Options, Status, solve_tree, solve_tree_components, start_tree
+from fabrik_addon.core import Goals, Options, Status, solve_tree_components, start_tree
 from fabrik_addon.core.optimise.tree_problem import TreeProblem, tree_problem
+from fabrik_addon.core.trees import without_pins
 from tests.unit.chains import Array, seeds
 from tests.unit.trees import posed, random_tree, y_tree
 
@@ -51,7 +52,7 @@ def test_targets_that_exclude_each_other_have_one_start() -> None:
 def test_targets_that_exclude_each_other_are_out_of_reach_however_few_the_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(solve_tree, "TREE_STEPS", 3)
+    monkeypatch.setattr(without_pins, "TREE_STEPS", 3)
     problem, targets = apart(5.5)
     found = solve_tree_components(problem.start, Goals(targets), Options())
     assert found.status == [Status.OUT_OF_REACH, Status.OUT_OF_REACH]

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,7 +30,8 @@ from fabrik_addon.core.math.quaternions import conjugate, multiply
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.optimise.weighted_solution import descend_by_weight
-from fabrik_addon.core.solve_tree import TreeSolution
+from fabrik_addon.core.trees import without_pins
+from fabrik_addon.core.trees.solution import TreeSolution
 from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import (
     posed,
@@ -487,7 +487,7 @@ def test_a_free_tree_that_gives_up_within_reach_has_stalled(steps: int, monkeypa
     chain, pose = y_tree()
     targets = posed(np.random.default_rng(3), chain, pose, 1.6)[chain.tips]
     assert (solve(chain, pose, Goals(targets)).status == REACHED).all()
-    monkeypatch.setattr(sys.modules["fabrik_addon.core.solve_tree"], "TREE_STEPS", steps)
+    monkeypatch.setattr(without_pins, "TREE_STEPS", steps)
     solution = solve(chain, pose, Goals(targets), Options(iterations=1))
     missed = solution.error > Options().tolerance
     assert missed.any()

@@ -97,8 +97,8 @@ class TreeProblem:
     tolerances: list[float]
     """Distance of each effector from its target that counts as reached; infinite without a target."""
     moves_root: bool
-    is_held: bool
-    """Whether pins or priorities may keep a target away (``is_held``): then tasks are weighed against each other."""
+    is_weighed: bool
+    """Whether pins or priorities may keep a target away (``is_weighed``): then tasks are weighed against each other."""
     goals: Goals
     """The goals themselves: those of a body have priorities."""
     balance: BalanceTask | None = None
@@ -113,7 +113,7 @@ class TreeProblem:
     @property
     def may_stay_unmet(self) -> bool:
         """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
-        return self.is_held or self.has_far_target
+        return self.is_weighed or self.has_far_target
 
     @property
     def has_far_target(self) -> bool:
@@ -214,7 +214,7 @@ class TreeProblem:
         6.2.
         """
         tree = self.start.tree
-        return None if self.is_held else [math.sqrt(c / LEAST_POSTURE_WEIGHT) for c in tree.carried_lengths]
+        return None if self.is_weighed else [math.sqrt(c / LEAST_POSTURE_WEIGHT) for c in tree.carried_lengths]
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""
@@ -285,7 +285,7 @@ class TreeProblem:
                 its chains are turned alike within reach and beyond. Arms of a Y that are bent by 0.02 at rest rotated
                 by 149 degrees, 298 times the median step's rotation, where a target left reach; so by 1.5 times.
         """
-        is_firm = self.is_held or (self.has_far_target and not is_reference)
+        is_firm = self.is_weighed or (self.has_far_target and not is_reference)
         structure, least = self.start.tree.structure, WELL_BENT if is_firm else LEAST_BENT
         for task in self.poles.values():
             bone, tip = task.joints[0], task.joints[-1]
@@ -368,7 +368,7 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     return "balance" if isinstance(task, BalanceTask) else "floor", task.bones
 
 
-def is_held(goals: Goals) -> bool:
+def is_weighed(goals: Goals) -> bool:
     """Tell whether pins, or priorities, may keep a target away."""
     return goals.priorities is not None or (goals.pinned is not None and any(goals.pinned))
 
@@ -431,7 +431,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
         tolerances=tolerances,
         moves_root=options.moves_root,
-        is_held=is_held(goals),
+        is_weighed=is_weighed(goals),
         goals=goals,
     )
     return _with_body_tasks(problem)
@@ -509,7 +509,7 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     tips = chain.tips.tolist()
     points = _points(start, goals.poles, "pole target", goals.with_poles)
     starts = [0] * len(tips) if chain.starts is None else chain.starts.tolist()
-    rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_held(goals) else (0.0, POLE_FADE)
+    rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_weighed(goals) else (0.0, POLE_FADE)
     found = {}
     for number in _chosen(goals.with_poles, len(tips)):
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])
