@@ -999,6 +999,30 @@ def test_a_body_settles_by_small_rotations_where_the_mouse_rests() -> None:
     assert session.is_settled, "at the start there is nothing left to do"
 
 
+@pytest.mark.parametrize("name", ["shin.L", "spine.006"])
+def test_a_body_that_comes_behind_the_mouse_comes_back_to_the_start_without_a_jump(rigify: None, name: str) -> None:
+    """Restored in one move where the mouse was back at its start, bones rotated by 29 and 42 degrees."""
+    armature, layer = metarig("basic_human_metarig"), bpy.context.view_layer
+    make_body(armature)
+    rest = body_drag_rows.frames_of(armature)
+    session = BodyDrag(layer, armature, name)
+    before, turns = rest, []
+    for angle_around in np.linspace(0.0, 2.0 * np.pi, 61)[1:]:
+        by = 0.27 * Vector((0.5 - 0.5 * math.cos(angle_around), 0.0, math.sin(angle_around)))
+        session.move(layer, session.start_position + (by if angle_around < 6.28 else Vector()))
+        after = body_drag_rows.frames_of(armature)
+        turns.append(max(map(angle, before, after)))
+        before = after
+    assert max(turns) <= 4.0 * np.median(turns)
+    assert not session.is_settled and max(map(angle, rest, before)) > 2.0, "it is still on its way"
+    while not session.is_settled:
+        session.settle(layer)
+        after = body_drag_rows.frames_of(armature)
+        assert max(map(angle, before, after)) < 2.5
+        before = after
+    assert max(map(angle, rest, before)) == 0.0 and session.distance_left == 0.0
+
+
 def test_a_drag_beyond_reach_does_not_jump(rigify: None) -> None:
     """A drag starts from the solution of the move before; single pulls out of reach may come to other poses."""
     armature = metarig("human_metarig")

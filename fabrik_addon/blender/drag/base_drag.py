@@ -121,13 +121,13 @@ class BaseDrag(ABC):
         self.position = position.copy()
         self._reset()
         if position[:] == self.start_position[:]:
-            self._forget_moves()
-            view_layer.update()
+            self._pose_at_start(view_layer)
         else:
             self._pose(view_layer, position)
 
-    def _forget_moves(self) -> None:  # noqa: B027 - only some drags go on from the move before
-        """Let the next move start from the pose at the start, not from the move before."""
+    def _pose_at_start(self, view_layer: ViewLayer) -> None:
+        """Keep the restored channels; the next move starts from the pose at the start, not from the move before."""
+        view_layer.update()
 
     def _reset(self) -> None:
         """Restore the channels of the start, without an update; there is no result yet."""

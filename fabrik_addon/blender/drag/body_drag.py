@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, ViewLayer
     from mathutils import Matrix
 
+    from ...core.math.quaternions import Quaternion
     from ..solving.chain_groups import Group
     from ..solving.solve_chain_bones import SolvedChain
 
@@ -158,14 +159,31 @@ class BodyDrag(BaseDrag):
         bone = self.armature.pose.bones[self.grab.bone]
         return (bone.tail if self.grab.use_tail else bone.head).copy()
 
-    def _forget_moves(self) -> None:
-        self._previous, self._solved_for = (), self._to_armature @ self.start_position
+    def _pose_at_start(self, view_layer: ViewLayer) -> None:
+        """Come nearer to the pose at the start, as far as a move's largest rotation lets the bones."""
+        self._pose(view_layer, self.position)
+
+    def _is_at_start(self) -> bool:
+        """Tell whether the body is pulled to where it was at the start."""
+        return self.position[:] == self.start_position[:]
+
+    def _is_back(self, most: float) -> bool:
+        """Keep the restored channels, and tell so, where the start is at hand without a rotation above ``most``."""
+        tree = self._group.tree
+        assert tree is not None  # a body is a tree
+        if not self._is_at_start() or self._turn_to(tree.start.frames) > most:
+            return False
+        self._previous = ()
         self._rate = self._turns = self._distances = 0.0
+        return True
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         tree = self._group.tree
         assert tree is not None  # a body is a tree
         most = self._most_turn(self._to_armature @ position, tree.start.unit)
+        if self._is_back(most):
+            view_layer.update()
+            return
         beyond = max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * self._mean_rate) * self._distance or math.inf
         is_move = math.isfinite(most)
         turn = self._pose_within(view_layer, position, self._group_within(most, beyond, is_move))
@@ -183,6 +201,9 @@ class BodyDrag(BaseDrag):
         steps 3 of 12 bodies rotated by 0.4 to 0.9 degrees to and fro without end; now it takes 11.
         """
         self._reset()
+        if self._is_back(SETTLE_TURN):
+            view_layer.update()
+            return
         group = self._group_within(SETTLE_TURN, SETTLE_TURN, is_move=True, continues=True)
         turn = self._pose_within(view_layer, self.position, group)
         self._settle_steps += 1
@@ -195,13 +216,15 @@ class BodyDrag(BaseDrag):
         # One correction a move: the deviations of the pose before are near those of this one.
         corrected = corrected_goals(group, goals, self._deviations if self._previous else self._start_deviations)
         found = solve_group(self._let_go(group, at), corrected, self._previous)
-        turn, self._previous = self._turn_to(found), found
+        solution = found[0].solution
+        assert solution is not None  # of a tree
+        turn, self._previous = self._turn_to(solution.frames), found
         # Of Rigify's human 58 channels of all chains are 19 of bones.
         settings = {(bone.name, channel[0]): (bone, channel) for chain in found for bone, channel in chain.settings}
         for bone, channel in settings.values():
             self._channels.write(bone, channel)
         view_layer.update()
-        self._deviations = deviations_of(group, found[0].solution)
+        self._deviations = deviations_of(group, solution)
         self._turn_eyes(view_layer)
         name = self._handle.handle
         for own in found:
@@ -263,13 +286,13 @@ class BodyDrag(BaseDrag):
         mean = MOST_OVER_MEAN * self._mean_rate
         return max(MOST_TURN, min(self._rate * (1.0 + distance / GROWTH), mean)) * distance
 
-    def _turn_to(self, found: Sequence[SolvedChain]) -> float:
-        """Return the largest rotation (radians) of a bone from the solution before to the one that was found."""
-        tree, solution = self._group.tree, found[0].solution
-        assert tree is not None and solution is not None  # a body is a tree
+    def _turn_to(self, frames: Sequence[Quaternion]) -> float:
+        """Return the largest rotation (radians) of a bone from the solution before, or from the start, to frames."""
+        tree = self._group.tree
+        assert tree is not None  # a body is a tree
         before = self._previous[0].solution if self._previous else None
-        frames = tree.start.frames if before is None else before.frames
-        return float(angle_between(np.array(frames), np.array(solution.frames)).max())
+        shown = tree.start.frames if before is None else before.frames
+        return float(angle_between(np.array(shown), np.array(frames)).max())
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation."""

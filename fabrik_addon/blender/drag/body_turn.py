@@ -91,11 +91,10 @@ class BodyTurn(BodyDrag):
         self.turned = rotation.copy()
         self.angle_left = 0.0
         self._reset()
-        if rotation == Quaternion():
-            self._previous, self._solved_turn = (), rotation.copy()
-            view_layer.update()
-            return
         self._pose(view_layer, self.start_position)
+
+    def _is_at_start(self) -> bool:
+        return self.turned == Quaternion()
 
     def _pose_within(self, view_layer: ViewLayer, position: Vector, group: Group) -> float:
         turn = super()._pose_within(view_layer, position, group)

@@ -118,8 +118,9 @@ class ChainDrag(BaseDrag):
         matrix = obj.matrix_world @ obj.pose.bones[bone_name].matrix if bone_name else obj.matrix_world
         return matrix.to_3x3().normalized()
 
-    def _forget_moves(self) -> None:
+    def _pose_at_start(self, view_layer: ViewLayer) -> None:
         self._previous.clear()
+        super()._pose_at_start(view_layer)
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         if self._target is not None:
