@@ -170,11 +170,13 @@ def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
             desired = tuple(goals.rotations[number].tolist())
             end = end - np.array(rotate(multiply(desired, conjugate(start.frames[bone])), link))
             way = way[:-1]
-        seen = [(np.array(point) - start.points[way[0]]).tolist() for point in (end, start.points[way[1]])]
-        pole = (goals.poles[number] - np.array(start.root)) / start.unit - start.points[way[0]]
-        links = [tree.lengths[joint] for joint in way[1:]]
-        if 3 <= len(shape) == len(links) and np.isfinite([*end, *pole, angles[number]]).all():
-            bent[number], angles[number] = bend_of_shape(shape, links, seen, pole.tolist(), angles[number])
+        first, second = start.points[way[0]], start.points[way[1]]
+        seen = tuple((end - first).tolist()), relative_to(second, first, 1.0)
+        pole = tuple(((goals.poles[number] - np.array(start.root)) / start.unit - first).tolist())
+        links = tuple(tree.lengths[joint] for joint in way[1:])
+        angle = float(angles[number])
+        if 3 <= len(shape) == len(links) and all(map(math.isfinite, (*seen[0], *pole, angle))):
+            bent[number], angles[number] = bend_of_shape(shape, links, seen, pole, angle)
     return replace(goals, pole_angles=angles, pole_joints=bent)
 
 

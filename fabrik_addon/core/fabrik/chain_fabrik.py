@@ -21,6 +21,7 @@ chain's length.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain as joined
 from math import atan2, hypot
 from typing import NamedTuple
@@ -72,6 +73,9 @@ SINGLE_PRECISION_ERROR = 3e-6
 
 NEARLY_STRAIGHT = 1.0 - 1e-5
 """Distance of a target beyond which a chain with a pole shape counts as bent as there: a straight one has no side."""
+
+KNOWN_BENDS = 64
+"""Results of ``bend_of_shape`` that are kept: in a move of a drag one chain's target moves, and the others' don't."""
 
 SAME_JOINT = 5e-6
 """Distance of a joint from that of the family through a pole shape, over the chain's length, up to which a pose stays:
@@ -245,8 +249,13 @@ def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
     return reach_in_shape(ops, shape, start.lengths, ops.minimum(norm(ops, target), NEARLY_STRAIGHT))
 
 
+@lru_cache(maxsize=KNOWN_BENDS)
 def bend_of_shape(
-    shape: PoleShape, links: Sequence[float], seen: Sequence[ScalarVector], pole: ScalarVector, angle: float
+    shape: PoleShape,
+    links: tuple[float, ...],
+    seen: tuple[ScalarVector, ScalarVector],
+    pole: ScalarVector,
+    angle: float,
 ) -> tuple[int, float]:
     """Return the number of the joint of the bend, and its angle (radians) from the pole in the pose of the family.
 

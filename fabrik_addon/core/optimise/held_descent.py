@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.factorisation import damped_inverse
-from ..math.operations import Array
+from ..math.operations import Array, Component
 from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
 from .posture_step import Pull, curved_posture
@@ -134,6 +134,7 @@ class _Here(NamedTuple):
 
     state: State
     residual: Array
+    """With the poles' ``f h`` of the pose before the step."""
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
@@ -142,6 +143,8 @@ class _Here(NamedTuple):
     """|h|."""
     cost: float
     """Of the penalty function."""
+    arcs: list[tuple[Component, Component]]
+    """phi and ``f h`` of the poles among the tasks that are held."""
 
 
 def descend_held(
@@ -162,16 +165,24 @@ def descend_held(
     loss = loss_of(stack.below_first_level, OF_TREES)
     poles = [(task, row) for task, row in stack.poles if row < first.stop]
 
-    def at(state: State, before: State | None = None) -> _Here:
+    def at(state: State, before: _Here | None = None) -> _Here:
         residual, toward = stack.residual(state), stack.to_reference(state, reference)
+        arcs = [task.arc(state.placed)[:2] for task, _ in poles]
         if before is not None:
-            for task, row in poles:
-                angle, height = task.arc(state.placed)[0], task.arc(before.placed)[1]
+            for (_, row), (angle, _), (_, height) in zip(poles, arcs, before.arcs, strict=True):
                 residual[row] = -angle * height * stack.row_weights[row]
         of_pulls, weights = loss.of(residual[pulls])
         error = math.sqrt(residual[first] @ residual[first])
         cost = float(of_pulls + toward @ (stack.metric * toward)) + PENALTY * error
-        return _Here(state, residual, toward, weights, error, cost)
+        return _Here(state, residual, toward, weights, error, cost, arcs)
+
+    def taken_from(there: _Here) -> _Here:
+        """Return the pose after a step with the poles' own ``f h``."""
+        residual = there.residual.copy()
+        for (_, row), (angle, height) in zip(poles, there.arcs, strict=True):
+            residual[row] = -angle * height * stack.row_weights[row]
+        error = math.sqrt(residual[first] @ residual[first])
+        return there._replace(residual=residual, error=error, cost=there.cost + PENALTY * (error - there.error))
 
     here, taken, slow, solve = at(start), 0, 0, None
     radius = FIRST_RADIUS if here.residual[pulls].size else LONGEST
@@ -190,12 +201,12 @@ def descend_held(
         if solve.is_whole and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
             return Held(here.state, taken, True, solve.are_held and here.error <= CLOSELY_MET)
         share = min(1.0, radius / length)
-        trial = at(stack.applied(here.state, share * change), here.state)
+        trial = at(stack.applied(here.state, share * change), here)
         if trial.cost >= here.cost:
             left = trial.residual[first] - (here.residual[first] - share * gained)
             correction = solve.back @ left
             if correction @ correction < (share * length) ** 2:
-                trial = at(stack.applied(trial.state, correction), here.state)
+                trial = at(stack.applied(trial.state, correction), here)
         is_last = solve.is_whole and share == 1.0 and largest <= LAST
         if is_last and trial.error <= (EXACT if reference is None else CLOSELY_MET):
             return Held(trial.state, taken + 1, True, solve.are_held)
@@ -204,7 +215,7 @@ def descend_held(
             if slow >= MOST_SLOW:
                 return Held(trial.state, taken + 1, True, False)
             radius = min(LONGEST, max(radius, 2.0 * share * length))
-            here, solve, taken = at(trial.state) if poles else trial, None, taken + 1
+            here, solve, taken = taken_from(trial) if poles else trial, None, taken + 1
         else:
             radius = 0.3 * share * length
             if radius < SHORTEST:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
@@ -166,6 +166,10 @@ class OrientationTask:
         return scale((x, y, z), angle / (size + TINY))
 
 
+Arc: TypeAlias = tuple[Component, Component, Callable[[], list[Vector]]]
+"""Of a pole task at a pose: phi, ``f h``, and the gradient of their product (``PoleTask.arc``)."""
+
+
 @dataclass(frozen=True)
 class PoleTask:
     """A chain of joints should bend toward a pole: the residual is ``-phi f h`` (``arc``)."""
@@ -184,6 +188,8 @@ class PoleTask:
     1 / |b'|: a step that is longer than |b'| goes past the axis, where the derivatives say nothing of the residual."""
     fade: tuple[float, float] = POLE_FADE
     """Sines of the angle from chord to pole up to which f is 0, and from which on it is 1."""
+    _last: list[tuple[PlacedTree, Arc]] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The pose whose ``arc`` was asked for last, and what it is."""
     rows = 1
 
     def residual(self, placed: PlacedTree) -> tuple[Component]:
@@ -207,8 +213,14 @@ class PoleTask:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight, or the pole has no side."""
         return abs(float(self.arc(placed)[0]))
 
-    def arc(self, placed: PlacedTree) -> tuple[Component, Component, Callable[[], list[Vector]]]:
-        """Return phi (0 where f is 0), ``f h``, and a function for the change of ``phi f h`` with each joint.
+    def arc(self, placed: PlacedTree) -> Arc:
+        """Return phi (0 where f is 0), ``f h``, and a function for the change of ``phi f h`` with each joint."""
+        if not self._last or self._last[0][0] is not placed:
+            self._last[:] = [(placed, self._arc(placed))]
+        return self._last[0][1]
+
+    def _arc(self, placed: PlacedTree) -> Arc:
+        """Compute ``arc``.
 
         With the chord c from root to tip, e = c / |c|, the sum b of the inner joints and the pole g, both from the
         root, and n_v = e x v / |e x v|, the angle phi from the pole, rotated by ``angle``, to the bend, within +-pi,
