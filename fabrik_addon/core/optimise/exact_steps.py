@@ -99,7 +99,7 @@ def within_change(stack: TaskStack, state: State, other: State, most: float) -> 
 
 
 def with_first_level_met(stack: TaskStack, state: State) -> State:
-    """Return a state near another one in which the first level is met to ``EXACT_ENOUGH``, the floor task if it can be."""
+    """Return a state near another one with the first level met to ``EXACT_ENOUGH``, and the floor task if it can be."""
     for held in (stack.first_level_and_floor, stack.first_level):
         if np.linalg.norm(held.residual(state)) <= EXACT_ENOUGH:
             break
