@@ -91,7 +91,7 @@ def descend_between(
     state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, Beginning.NEAR)
     by_weight = _of_each(stacks, state)
     goals = [to_meet(*each, firmness, None) for each in zip(stacks, by_weight, strict=True)]
-    met = _met_together(goals, by_weight, firmness.is_strict)
+    met = _met_together(goals, by_weight, firmness)
     each = zip(stacks, by_weight, met, strict=True)
     if away := [number for number, (own, one, exact) in enumerate(each) if are_away(own, one, firmness, exact)]:
 
@@ -105,9 +105,7 @@ def descend_between(
         taken[away] += more
         for number, nearer in zip(away, _of_each(of_away(stacks), there), strict=True):
             goals[number] = to_meet(stacks[number], by_weight[number], firmness, nearer)
-        for number, exact in zip(
-            away, _met_together(of_away(goals), of_away(by_weight), firmness.is_strict), strict=True
-        ):
+        for number, exact in zip(away, _met_together(of_away(goals), of_away(by_weight), firmness), strict=True):
             met[number] = exact
     ended = zip(by_weight, taken.tolist(), is_converged.tolist(), strict=True)
     return [
@@ -116,14 +114,16 @@ def descend_between(
     ]
 
 
-def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], is_strict: bool) -> list[State | None]:
+def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness: Firmness) -> list[State | None]:
     """Return the states near others in which ``meet_all`` has met the goals of frames; None where it hasn't."""
     found: list[State | None] = [None] * len(goals)
     for levels in {len(each.stack.levels) for each in goals}:
         alike = [number for number, each in enumerate(goals) if len(each.stack.levels) == levels]
         own = [goals[number].stack for number in alike]
         stack = stack_of_frames(own)
-        met, are_met = meet_all(stack, _together(stack, [states[number] for number in alike]), is_strict)
+        met, are_met = meet_all(
+            stack, _together(stack, [states[number] for number in alike]), firmness.is_strict, firmness.holds_first
+        )
         for number, one, is_met in zip(alike, _of_each(own, met), np.array(are_met).tolist(), strict=True):
             if is_met:
                 found[number] = within_change(goals[number].stack, states[number], one, goals[number].most)

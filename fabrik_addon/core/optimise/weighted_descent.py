@@ -11,7 +11,6 @@ pins a straight step increases the first level's cost by more than it reduces th
 
 from __future__ import annotations
 
-import math
 from enum import Enum, auto
 from typing import Any
 
@@ -133,7 +132,7 @@ class _Descent:
         # a hand 8.7 instead of 5.8 (medians of 100).
         self._step: Step | None = None
         """The first step, where it is short without K."""
-        if not math.isfinite(firmness.most_forces[0]):
+        if firmness.holds_first:
             self._step = newton_step(stack, self._model, self._damping, self._active)
         if self._step is None or np.abs(self._step.change).max(initial=0.0) > SHORT_STEP:
             rows = self._model.jacobian[..., stack.spans[0], :]

@@ -27,9 +27,10 @@ from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
 from .weighted_descent import Beginning, least_cost
 
-FEW_STEPS = 6
-"""Steps in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
-Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path")."""
+FEW_STEPS = 8
+"""Trials in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
+Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path"); with
+6 a hand that is led low, without limits, took up to 13.5 ms (95th percentile) instead of 7.4."""
 
 NEAR, BESIDE, FAR_FROM_MET = 4.0 / 3.0, 10.0, 50.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
@@ -41,7 +42,7 @@ keep targets within reach away by up to 0.02 of its height, which is 0.03 units.
 where all are held: with the targets firm everywhere a foot rotated by 7.6 times the median step's rotation in one step
 (bench row "body-paths"), with these by 2.7."""
 
-PROMISING = 0.3
+SLOWLY_MET = 0.3
 """Share of the residual that ``meet_all`` may leave, up to which more steps are tried (``_met``). On paths of Rigify's
 human (bench rows "body-path" and "body-paths") 137 of 583 tries met the goals, after a share of at most 0.23, the
 others after 0.26 and more; with all of them a hand led low took 16 ms (95th percentile) instead of 9."""
@@ -151,18 +152,18 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     """Return the state near another one in which goals are met.
 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
-    more steps, unless it leaves more than ``PROMISING`` of the residual. Beside bounded forces of the first level that
+    more steps, unless it leaves more than ``SLOWLY_MET`` of the residual. Beside bounded forces of the first level that
     isn't tried: poses of trees without pins would jump where it fails. Where that fails, too, the state is that after
     the damped steps of ``meet_all``; where targets are brought to where they are without rotations and poles, that
     after the further steps. With strict firmness it is the one before where ``meet_all`` doesn't meet the goals: poses
     would jump where more steps do.
     """
-    exact, are_met = meet_all(goals.stack, state, firmness.is_strict)
+    exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.holds_first)
     if not are_met and firmness.is_strict:
         return state
-    if not are_met and not math.isfinite(firmness.most_forces[0]):
+    if not are_met and firmness.holds_first:
         before, left = (np.linalg.norm(goals.stack.residual(one)) for one in (state, exact))
-        if goals.of_targets is not None or left <= PROMISING * before:
+        if goals.of_targets is not None or left <= SLOWLY_MET * before:
             slowly = meet_slowly(goals.stack, state)
             if goals.of_targets is not None or np.linalg.norm(goals.stack.residual(slowly)) <= NEARLY_EXACT:
                 exact = slowly
