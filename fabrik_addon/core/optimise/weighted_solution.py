@@ -158,7 +158,7 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     after the further steps. With strict firmness it is the one before where ``meet_all`` doesn't meet the goals: poses
     would jump where more steps do.
     """
-    exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.holds_first)
+    exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
     if not are_met and firmness.is_strict:
         return state
     if not are_met and firmness.holds_first:
