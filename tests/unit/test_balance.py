@@ -15,12 +15,32 @@ from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
 from fabrik_addon.core.optimise.balance_task import MARGIN, BalanceTask
 from fabrik_addon.core.optimise.floor_task import floor_task
 from fabrik_addon.core.optimise.task_stack import TaskStack
+from fabrik_addon.core.optimise.tasks import State
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array
 from tests.unit.trees import random_tree, y_tree
 
 PULLED = 2
+
+
+def second_derivatives_agree(stack: TaskStack, state: State, seed: int) -> bool:
+    """Tell whether K is the second derivative of ``f . r`` along random pairs of changes, f a constant."""
+    rng = np.random.default_rng(seed)
+    step, forces = 1e-4, rng.uniform(0.5, 2.0, len(stack.row_weights))
+    curvature = stack.curvature(state.placed, stack.motions(state), stack.jacobian(state), forces)
+    pairs = rng.normal(size=(10, 2, len(stack.weights)))
+    found = [float(one @ curvature @ other) for one, other in pairs]
+    expected = []
+    for one, other in pairs:
+        values = [
+            a * b * float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other))))
+            for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+        ]
+        expected.append(sum(values) / (4.0 * step * step))
+    assert np.abs(found).max() > 0.1
+    return np.allclose(found, expected, rtol=1e-4, atol=1e-4)
+
 
 SQUARE = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]
 
@@ -67,7 +87,7 @@ def balance_of(pose: Pose, support: Array, **others: object) -> Balance:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
+def test_the_derivatives_are_those_of_the_residual(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chain, pose = random_tree(rng, 9)
     chain = replace(chain, posture_weights=np.ones(9))
@@ -86,10 +106,14 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
         after = stack.residual(stack.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
+    assert second_derivatives_agree(stack, state, seed)
+    beyond = float(problem.balance.beyond(state.placed).max())
+    near = replace(problem.balance, offsets=problem.balance.offsets + beyond - 0.3 * MARGIN)
+    assert second_derivatives_agree(stack.with_levels([[(near, 1.0)]]), state, seed)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int) -> None:
+def test_the_derivatives_of_the_floor_task_are_those_of_its_residual(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chain, pose = random_tree(rng, 9)
     bones = np.array([j for j in range(9) if j in chain.parents])[:4]
@@ -109,6 +133,7 @@ def test_the_jacobian_of_the_floor_task_is_the_change_of_its_residual(seed: int)
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
         after = stack.residual(stack.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
+    assert second_derivatives_agree(stack, state, seed)
 
 
 def test_a_point_that_is_below_the_floor_before_may_stay_there() -> None:

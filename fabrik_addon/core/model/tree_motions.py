@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from ..math.operations import Array
+from ..math.quaternion_arrays import cross
+from .placed_tree import PlacedTree
 from .tree_structure import TreeStructure
 
 
@@ -41,6 +45,22 @@ class TreeMotions:
     def of_joints(self, joints: Sequence[int]) -> Array:
         """Return how joints move with each coordinate (K, 3, N + S)."""
         found: Array = self.by_joint.take([self.rows[joint] for joint in joints], -3)
+        return found
+
+    def of_points(self, placed: PlacedTree, bones: Sequence[int], offsets: Array, weights: Array) -> Array:
+        """Return how ``sum_k w_k (p_k + R_k o_k)`` moves with each coordinate (3, N + S), of one pose.
+
+        ``dp_k/dq + a x (R_k o_k)`` is the motion of a point, with the axis a of a coordinate that rotates its bone.
+
+        Args:
+            placed: the pose.
+            bones: (K,) of the points, from whose joints p_k they are.
+            offsets: (K, 3) o_k, in the bones' frames.
+            weights: (K,) w_k.
+        """
+        found = np.tensordot(weights, self.of_joints(bones), axes=1)
+        arms = self.structure.turned[bones].T @ (weights[:, None] * placed.arms(bones, offsets))
+        found[:, : len(self.axes)] += cross(self.axes, arms).T
         return found
 
     def turned(self, bone: int) -> Array:

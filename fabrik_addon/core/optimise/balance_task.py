@@ -12,7 +12,7 @@ import numpy as np
 
 from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
 from ..math.operations import SCALAR, TINY, Array
-from ..math.quaternion_arrays import cross as cross_of_arrays
+from ..math.quaternion_arrays import crossing
 from ..math.vectors import cross, perpendicular
 from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
@@ -83,17 +83,29 @@ class BalanceTask:
         return self.bones
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
-        """Return how the residual, but for its sign, changes with each coordinate (E, N + S).
-
-        ``dc/dq = sum_b m_b (dp_b/dq + a x (R_b o_b))`` with the axis a of a coordinate that rotates the bone b.
-        """
-        center = np.tensordot(self.masses, motions.of_joints(self.bones), axes=1)
-        turned = motions.structure.turned[self.bones]
-        arms = self.masses[:, None] * placed.arms(self.bones, self.centers)
-        center[:, : len(motions.axes)] += cross_of_arrays(motions.axes, turned.T @ arms).T
-        near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
-        found: Array = (near / (2.0 * self.margin + TINY))[:, None] * self.normals @ self.axes @ center
+        """Return how the residual, but for its sign, changes with each coordinate (E, N + S)."""
+        center = motions.of_points(placed, self.bones, self.centers, self.masses)
+        found: Array = self._slopes(placed)[:, None] * self.normals @ self.axes @ center
         return found
+
+    def _slopes(self, placed: PlacedTree) -> Array:
+        """Return how the residuals (E,), but for their signs, change with s."""
+        near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
+        found: Array = near / (2.0 * self.margin + TINY)
+        return found
+
+    def curvature(self, placed: PlacedTree, motions: TreeMotions, forces: Array) -> tuple[Array, Array]:
+        """Return F x dc/dq (3, N + S), F the sum of the forces (E,), and the fading's part of K (N + S, N + S).
+
+        The second derivative of the residual by s is ``-1 / (2 epsilon)`` up to epsilon from an edge.
+        """
+        center = motions.of_points(placed, self.bones, self.centers, self.masses)
+        seen = self.normals @ self.axes
+        moments = crossing((self._slopes(placed) * forces) @ seen) @ center
+        is_near = np.abs(self.beyond(placed)) < self.margin
+        across = seen @ center
+        bent = -0.5 * forces * is_near / (self.margin + TINY)
+        return moments, (across.T * bent) @ across
 
 
 def _edges(support: Sequence[PlanePoint]) -> tuple[Array, Array]:

@@ -195,7 +195,7 @@ def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
 
 def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
     """Return the model with the K of forces f (M,)."""
-    curvature = stack.curvature(model.motions, model.jacobian, forces)
+    curvature = stack.curvature(model.here.state.placed, model.motions, model.jacobian, forces)
     if not curvature.any():
         # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
         # step of its path instead of 2 ("near" of bench row "body-path").

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..math.operations import Array
-from ..math.quaternion_arrays import cross
+from ..math.quaternion_arrays import cross, crossing
 from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
@@ -66,6 +66,11 @@ class FloorTask:
             cross(placed.arms(self.bones, self.points), self.up) @ motions.axes.T
         )
         return rises * is_below[:, None]
+
+    def curvature(self, placed: PlacedTree, motions: TreeMotions, forces: Array) -> tuple[Array, float]:
+        """Return the sum of F_k x dx_k/dq (3, N + S) of the forces (P,), which are along n, and 0."""
+        moved = motions.of_points(placed, self.bones, self.points, forces * (self.below(placed) > 0.0))
+        return crossing(self.up) @ moved, 0.0
 
     def lowered(self, by: float) -> FloorTask:
         """Return the task with all heights lowered by a distance."""

@@ -34,6 +34,7 @@ import numpy as np
 
 from ..math.factorisation import damped_inverse
 from ..math.operations import Array, Component
+from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
 from .posture_step import Pull, curved_posture
@@ -100,8 +101,8 @@ class _Solve:
     """A step without limits (``bounded_step.Solve``); keeps what the last call has found."""
 
     stack: TaskStack
-    at_state: tuple[TreeMotions, Array]
-    """Motions and J of the state."""
+    at_state: tuple[PlacedTree, TreeMotions, Array]
+    """Joints and frames, motions and J of the state."""
     damping: float
     pull: Pull
     back: Array = field(init=False)
@@ -194,7 +195,7 @@ def descend_held(
             stiffness = (rows.T * here.weights) @ rows - loss.softening(rows, pulling, here.weights)
             pull = Pull(here.weights * pulling, radius, stiffness)
             damping = min(most_damping, here.error) * here.error + LEAST_DAMPING
-            solve = _Solve(stack, (motions, jacobian), damping, pull)
+            solve = _Solve(stack, (here.state.placed, motions, jacobian), damping, pull)
             by_tasks, along = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations
 from ..math.quaternion_arrays import crossing
+from ..model.placed_tree import PlacedTree
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
@@ -279,7 +280,7 @@ class TaskStack:
         jacobian *= self.row_weights[..., None]
         return jacobian
 
-    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array) -> Array:
+    def curvature(self, placed: PlacedTree, motions: TreeMotions, jacobian: Array, forces: Array) -> Array:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from forces and torques.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
@@ -295,10 +296,10 @@ class TaskStack:
         goal. Without the torques a wing of Rigify's bird, led beyond reach while the feet are pinned and the root is
         fixed, took more than 80 steps from rest instead of 25.
 
-        K is 0 where a floor or a balance task has a residual: the second derivatives of those aren't computed, and K of
-        the other forces alone is wrong.
+        The forces on points at the floor, and on the center of mass, are forces on joints with these points for p.
 
         Args:
+            placed: the state's joints and frames.
             motions: of the state.
             jacobian: J (M, N + S) of the state.
             forces: (M,) ``W r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
@@ -306,20 +307,24 @@ class TaskStack:
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]
         found = np.zeros((*self.batch, columns, columns))
-        if not forces.any() or any(forces[span].any() for span in self._pushing):
+        if not forces.any():
             return found
         rows, shares = self._curved_rows
         moments = (crossing(shares * forces[..., rows]) @ jacobian[..., rows, :count]).sum(-3)
+        for task, row in self._pushing:
+            span = slice(row, row + task.rows)
+            if forces[span].any():
+                of_task, bent = task.curvature(placed, motions, forces[span] * self.row_weights[span])
+                moments += of_task[:, :count]
+                found += bent
         half = structure.turns_axes * (motions.axes @ moments)
-        found[..., :count, :count] = half + half.swapaxes(-1, -2)
+        found[..., :count, :count] += half + half.swapaxes(-1, -2)
         return found
 
     @cached_property
-    def _pushing(self) -> list[slice]:
-        """Rows of the balance and floor tasks."""
-        return [
-            slice(row, row + task.rows) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))
-        ]
+    def _pushing(self) -> list[tuple[BalanceTask | FloorTask, int]]:
+        """The balance and floor tasks, and the first row of each."""
+        return [(task, row) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))]
 
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""
