@@ -30,7 +30,7 @@ from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
 from .trees.by_weight import solved_by_weight
 from .trees.rotation_bound import within_turn
-from .trees.solution import AS_GOOD, TreeSolution, solution_of, state_of_previous
+from .trees.solution import AS_GOOD, TreeSolution, solution_of
 from .trees.without_pins import solved_without_pins
 
 
@@ -125,8 +125,7 @@ def solve_tree_components(
         state = present_or(problem, found.state)
     if math.isfinite(options.most_turn):
         # The pose at hand may be far from the pose before, too: a body comes behind the mouse, which is back.
-        before = present if previous is None else state_of_previous(problem, previous)
-        state = within_turn(problem, before, state, by_weight or state, options)
+        state = within_turn(problem, previous, state, by_weight or state, options)
     by_weight = None if by_weight is state else by_weight
     solution = solution_of(problem, state, steps, is_converged)
     return replace(solution, by_weight=by_weight, of_targets=of_targets, reference=reference)

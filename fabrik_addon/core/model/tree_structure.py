@@ -279,6 +279,13 @@ class TreeStructure:
         return numbers[are_swings], places[are_swings]
 
     @cached_property
+    def share_swing(self) -> Array:
+        """(C, C) 1 of two of ``half_sines`` that are of one bone."""
+        bones = self.half_sines[1] // 3
+        found: Array = (bones[:, None] == bones).astype(float)
+        return found
+
+    @cached_property
     def ends(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest value of each column; infinite of free bones."""
         numbers, places = self.limited_columns

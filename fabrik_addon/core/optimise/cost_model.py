@@ -236,21 +236,22 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     structure, swing_twists = stack.tree.structure, model.here.state.swing_twists
     torques = product(model.jacobian.swapaxes(-1, -2), forces)
     columns, places = structure.half_sines
-    of_bone = places[:, None] // 3 == places // 3
     sines = swing_twists.reshape(*stack.batch, -1).take(places, -1)
-    inside = (sines * torques.take(columns, -1)) @ of_bone
+    inside = (sines * torques.take(columns, -1)) @ structure.share_swing
     width = np.maximum(1.0 - np.square(swing_twists[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
     found = np.zeros(model.curvature.shape)
-    turning = inside[..., None] * (np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :])
-    found[..., columns[:, None], columns] = np.where(of_bone, -turning, 0.0)
-    pairs = np.array(structure.swing_columns)
+    turning = np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :]
+    found[..., columns[:, None], columns] = -inside[..., None] * structure.share_swing * turning
     swings, radii = structure.swings(swing_twists)
     share, normals = stack.ellipses(model.here.state)
+    # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
+    is_held = (radii.min(axis=-1) > LEAST_RADIUS) & (share >= 1.0 - AT_LIMIT)
+    if not is_held.any():
+        return found
+    pairs = np.array(structure.swing_columns)
     slope = torques + model.here.toward * stack.posture_weights
     outward = dot(swings, slope.take(pairs.T, -1))
-    # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
-    is_round = radii.min(axis=-1) > LEAST_RADIUS
-    is_held = is_round & (share >= 1.0 - AT_LIMIT) & (outward > 0.0)
+    is_held = is_held & (outward > 0.0)
     along = normals[..., ::-1] * (1.0, -1.0)
     blocks = found[..., pairs.T[:, :, None], pairs.T[:, None]]
     of_tangent = np.asarray(outward * dot(along / radii, along / radii) + dot(along, product(blocks, along)))

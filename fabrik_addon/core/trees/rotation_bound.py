@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..math.quaternion_arrays import angle_between
 from ..optimise.exact_steps import with_first_level_met
 from ..optimise.tasks import State
 from ..optimise.tree_problem import TreeProblem
 from ..problem import Options
+from .solution import TreeSolution, state_of_previous
 
 NEARLY_BEYOND, BEYOND = 2.5e-3, 8e-3
 """Distances of a solution by weight from a target, in the tree's units: up to the first ``Options.most_turn``
@@ -22,7 +25,9 @@ hand was out of reach: 5 of 27 drags had a move with more than 3 times the media
 none."""
 
 
-def within_turn(problem: TreeProblem, begin: State, found: State, by_weight: State, options: Options) -> State:
+def within_turn(
+    problem: TreeProblem, previous: TreeSolution | None, found: State, by_weight: State, options: Options
+) -> State:
     """Return the state, or where a bone rotates by more than the bound on the way to it, one that is nearer.
 
     The nearer state is the same share of each coordinate's way, with the first level met again. Near full extension the
@@ -30,7 +35,7 @@ def within_turn(problem: TreeProblem, begin: State, found: State, by_weight: Sta
 
     Args:
         problem: of one pose.
-        begin: the solution of the move before, or the pose at hand.
+        previous: the solution of the move before, from which bones rotate; None is the pose at hand.
         found: the solution.
         by_weight: the solution before what is nearly met is met exactly.
         options: both bounds.
@@ -38,10 +43,11 @@ def within_turn(problem: TreeProblem, begin: State, found: State, by_weight: Sta
     if not math.isfinite(options.most_turn):
         return found
     most = _most_turn(problem, by_weight, options)
-    largest = float(angle_between(begin.placed.quaternions, found.placed.quaternions).max())
+    frames = problem.start.frames if previous is None else previous.frames
+    largest = float(angle_between(np.array(frames), found.placed.quaternions).max())
     if largest <= most:
         return found
-    stack = problem.stack()
+    begin, stack = problem.present if previous is None else state_of_previous(problem, previous), problem.stack()
     nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
     return with_first_level_met(stack, nearer)
 
