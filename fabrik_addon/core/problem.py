@@ -330,6 +330,8 @@ class Options:
     """Whether a body is solved for a move of a drag, whose next move goes on from there: a few steps do."""
     continues: bool = False
     """Whether a body's goals are those of the frame before, so that the descent goes on from where that one ended."""
+    is_back: bool = False
+    """Whether a body comes back to the pose at hand, whatever its goals, as far as ``most_turn`` lets it."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be solved."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several effectors of one tree: goals are read as tasks, and solved by weight or held first (``trees``).
+"""Several effectors of one tree: tasks are held where they can all be met, or weighed from the start (``trees``).
 
 A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
 bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
@@ -111,8 +111,8 @@ def solve_tree_components(
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
     state, steps, is_converged, reference = present, 0, True, None
-    by_weight = of_targets = None
-    if not problem.is_done(present):
+    by_weight = ended = of_targets = None
+    if not options.is_back and not problem.is_done(present):
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
@@ -121,12 +121,12 @@ def solve_tree_components(
         else:
             found, reference = solved_without_pins(problem, begin, options, previous)
         steps, is_converged = steps + found.steps, found.is_converged
-        by_weight, of_targets = found.by_weight, found.of_targets
+        ended, of_targets = found.by_weight, found.of_targets
+        by_weight = None if ended is found.state else ended
         state = present_or(problem, found.state)
-    if math.isfinite(options.most_turn):
-        # The pose at hand may be far from the pose before, too: a body comes behind the mouse, which is back.
-        state = within_turn(problem, previous, state, by_weight or state, options)
-    by_weight = None if by_weight is state else by_weight
+    nearer = within_turn(problem, previous, state, ended or state, options)
+    if nearer is not state:
+        state, by_weight = nearer, ended
     solution = solution_of(problem, state, steps, is_converged)
     return replace(solution, by_weight=by_weight, of_targets=of_targets, reference=reference)
 

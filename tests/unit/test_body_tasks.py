@@ -193,7 +193,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
         return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)
 
     rng = np.random.default_rng(4)
-    curvature = stack.curvature(state.placed, stack.motions(state), stack.jacobian(state), forces)
+    curvature = stack.curvature(stack.motions(state), stack.jacobian(state), forces)
     assert np.abs(curvature).max() > 1.0
     for _ in range(20):
         one, other = rng.normal(size=(2, len(stack.weights)))

@@ -175,14 +175,14 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
     residual = batch.residual(state)
     motions, loss = batch.motions(state), loss_of(batch, OF_CHAINS)
     jacobian, forces = batch.jacobian(state, motions), rng.normal(size=residual.shape)
-    curvature, (costs, weights) = batch.curvature(state.placed, motions, jacobian, forces), loss.of(residual)
+    curvature, (costs, weights) = batch.curvature(motions, jacobian, forces), loss.of(residual)
     for number, (one, own) in enumerate(zip(stacks, states, strict=True)):
         own_residual = one.residual(own)
         cost, own_weights = loss.of(own_residual)
         for found, expected in (
             (residual, own_residual),
             (jacobian, one.jacobian(own)),
-            (curvature, one.curvature(own.placed, one.motions(own), one.jacobian(own), forces[number])),
+            (curvature, one.curvature(one.motions(own), one.jacobian(own), forces[number])),
             (weights, own_weights),
             (np.array(costs), np.array(cost)),
         ):

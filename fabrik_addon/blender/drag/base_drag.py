@@ -50,7 +50,7 @@ class BaseDrag(ABC):
     snapshot: Snapshot | None = None
     """The dragged chain; None where the drag isn't that of a chain."""
     result: Result | None = None
-    """Result of the last solve; None at the start position, and where nothing is solved."""
+    """Result of the last solve; None in the pose at the start, and where nothing is solved."""
     distance_left = 0.0
     """Distance of the dragged point from its desired position after a solve, Blender units."""
     others_off = 0

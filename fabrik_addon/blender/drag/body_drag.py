@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ...core.math.quaternions import Quaternion
     from ..solving.chain_groups import Group
     from ..solving.solve_chain_bones import SolvedChain
+    from ..solving.solve_tree_bones import ReadTree
 
 
 MOST_TURN, MOST_OVER_MEAN, GROWTH = 4.0, 2.0, 0.15
@@ -159,30 +160,39 @@ class BodyDrag(BaseDrag):
         bone = self.armature.pose.bones[self.grab.bone]
         return (bone.tail if self.grab.use_tail else bone.head).copy()
 
+    @property
+    def _tree(self) -> ReadTree:
+        """The body's tree."""
+        tree = self._group.tree
+        assert tree is not None  # a body is a tree
+        return tree
+
     def _pose_at_start(self, view_layer: ViewLayer) -> None:
         """Come nearer to the pose at the start, as far as a move's largest rotation lets the bones."""
         self._pose(view_layer, self.position)
 
-    def _is_at_start(self) -> bool:
-        """Tell whether the body is pulled to where it was at the start."""
+    def _pulls_to_start(self) -> bool:
+        """Tell whether the handle is pulled to where it was at the start."""
         return self.position[:] == self.start_position[:]
 
-    def _is_back(self, most: float) -> bool:
-        """Keep the restored channels, and tell so, where the start is at hand without a rotation above ``most``."""
-        tree = self._group.tree
-        assert tree is not None  # a body is a tree
-        if not self._is_at_start() or self._turn_to(tree.start.frames) > most:
+    def _restores_start(self, view_layer: ViewLayer, most: float) -> bool:
+        """Keep the restored channels where that is what the handle is pulled to, and no bone rotates by above ``most``.
+
+        The next move then starts from the pose at the start, not from the move before.
+
+        Returns:
+            whether they are kept.
+        """
+        if not self._pulls_to_start() or self._turn_to(self._tree.start.frames) > most:
             return False
         self._previous = ()
         self._rate = self._turns = self._distances = 0.0
+        view_layer.update()
         return True
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
-        tree = self._group.tree
-        assert tree is not None  # a body is a tree
-        most = self._most_turn(self._to_armature @ position, tree.start.unit)
-        if self._is_back(most):
-            view_layer.update()
+        most = self._most_turn(self._to_armature @ position, self._tree.start.unit)
+        if self._restores_start(view_layer, most):
             return
         beyond = max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * self._mean_rate) * self._distance or math.inf
         is_move = math.isfinite(most)
@@ -201,8 +211,7 @@ class BodyDrag(BaseDrag):
         steps 3 of 12 bodies rotated by 0.4 to 0.9 degrees to and fro without end; now it takes 11.
         """
         self._reset()
-        if self._is_back(SETTLE_TURN):
-            view_layer.update()
+        if self._restores_start(view_layer, SETTLE_TURN):
             return
         group = self._group_within(SETTLE_TURN, SETTLE_TURN, is_move=True, continues=True)
         turn = self._pose_within(view_layer, self.position, group)
@@ -245,10 +254,14 @@ class BodyDrag(BaseDrag):
     def _group_within(self, most_turn: float, beyond: float, is_move: bool, continues: bool = False) -> Group:
         """Return the group to solve, with bounds of the largest rotation and where the descent starts (``Options``)."""
         self._group = on_its_feet(self.armature, self._group, self._pulled)
-        tree = self._group.tree
-        assert tree is not None  # a body is a tree
+        tree = self._tree
         options = replace(
-            tree.options, most_turn=most_turn, most_turn_beyond=beyond, is_move=is_move, continues=continues
+            tree.options,
+            most_turn=most_turn,
+            most_turn_beyond=beyond,
+            is_move=is_move,
+            continues=continues,
+            is_back=self._pulls_to_start(),
         )
         return replace(self._group, tree=replace(tree, options=options))
 
@@ -288,10 +301,8 @@ class BodyDrag(BaseDrag):
 
     def _turn_to(self, frames: Sequence[Quaternion]) -> float:
         """Return the largest rotation (radians) of a bone from the solution before, or from the start, to frames."""
-        tree = self._group.tree
-        assert tree is not None  # a body is a tree
         before = self._previous[0].solution if self._previous else None
-        shown = tree.start.frames if before is None else before.frames
+        shown = self._tree.start.frames if before is None else before.frames
         return float(angle_between(np.array(shown), np.array(frames)).max())
 
     def finish(self, view_layer: ViewLayer) -> None:

@@ -89,11 +89,14 @@ class BodyTurn(BodyDrag):
     def turn(self, view_layer: ViewLayer, rotation: Quaternion) -> None:
         """Pose the body so that the handle is turned since the start, world space, or as far as limits let it."""
         self.turned = rotation.copy()
-        self.angle_left = 0.0
         self._reset()
         self._pose(view_layer, self.start_position)
 
-    def _is_at_start(self) -> bool:
+    def _reset(self) -> None:
+        super()._reset()
+        self.angle_left = 0.0
+
+    def _pulls_to_start(self) -> bool:
         return self.turned == Quaternion()
 
     def _pose_within(self, view_layer: ViewLayer, position: Vector, group: Group) -> float:

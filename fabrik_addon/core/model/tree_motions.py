@@ -23,13 +23,19 @@ class TreeMotions:
     The arrays of many poses have the batch axes before the others.
     """
 
-    structure: TreeStructure
+    placed: PlacedTree
+    """The pose."""
     bone_axes: Array
     """(B, 3, 3) axes, columns, about which the bones rotate (``Tree.axes``)."""
     by_joint: Array
     """(K, 3, N + S) how joints move with each coordinate."""
     rows: Mapping[int, int]
     """Place of each of those joints in ``by_joint``."""
+
+    @property
+    def structure(self) -> TreeStructure:
+        """The tree."""
+        return self.placed.structure
 
     @cached_property
     def axes(self) -> Array:
@@ -47,19 +53,18 @@ class TreeMotions:
         found: Array = self.by_joint.take([self.rows[joint] for joint in joints], -3)
         return found
 
-    def of_points(self, placed: PlacedTree, bones: Sequence[int], offsets: Array, weights: Array) -> Array:
+    def of_points(self, bones: Sequence[int], offsets: Array, weights: Array) -> Array:
         """Return how ``sum_k w_k (p_k + R_k o_k)`` moves with each coordinate (3, N + S), of one pose.
 
         ``dp_k/dq + a x (R_k o_k)`` is the motion of a point, with the axis a of a coordinate that rotates its bone.
 
         Args:
-            placed: the pose.
             bones: (K,) of the points, from whose joints p_k they are.
             offsets: (K, 3) o_k, in the bones' frames.
             weights: (K,) w_k.
         """
         found = np.tensordot(weights, self.of_joints(bones), axes=1)
-        arms = self.structure.turned[bones].T @ (weights[:, None] * placed.arms(bones, offsets))
+        arms = self.structure.turned[bones].T @ (weights[:, None] * self.placed.arms(bones, offsets))
         found[:, : len(self.axes)] += cross(self.axes, arms).T
         return found
 

@@ -84,7 +84,7 @@ class BalanceTask:
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate (E, N + S)."""
-        center = motions.of_points(placed, self.bones, self.centers, self.masses)
+        center = motions.of_points(self.bones, self.centers, self.masses)
         found: Array = self._slopes(placed)[:, None] * self.normals @ self.axes @ center
         return found
 
@@ -94,18 +94,21 @@ class BalanceTask:
         found: Array = near / (2.0 * self.margin + TINY)
         return found
 
-    def curvature(self, placed: PlacedTree, motions: TreeMotions, forces: Array) -> tuple[Array, Array]:
-        """Return F x dc/dq (3, N + S), F the sum of the forces (E,), and the fading's part of K (N + S, N + S).
+    def moments(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return ``F x dc/dq`` (3, N + S), with ``F = sum_e s'_e f_e n_e`` of the forces f (E,) on the residuals."""
+        center = motions.of_points(self.bones, self.centers, self.masses)
+        found: Array = crossing((self._slopes(motions.placed) * forces) @ self.normals @ self.axes) @ center
+        return found
+
+    def fading(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return the part of K (N + S, N + S) of the fading in.
 
         The second derivative of the residual by s is ``-1 / (2 epsilon)`` up to epsilon from an edge.
         """
-        center = motions.of_points(placed, self.bones, self.centers, self.masses)
-        seen = self.normals @ self.axes
-        moments = crossing((self._slopes(placed) * forces) @ seen) @ center
-        is_near = np.abs(self.beyond(placed)) < self.margin
-        across = seen @ center
-        bent = -0.5 * forces * is_near / (self.margin + TINY)
-        return moments, (across.T * bent) @ across
+        across = self.normals @ self.axes @ motions.of_points(self.bones, self.centers, self.masses)
+        is_near = np.abs(self.beyond(motions.placed)) < self.margin
+        found: Array = (across.T * (-0.5 * forces * is_near / (self.margin + TINY))) @ across
+        return found
 
 
 def _edges(support: Sequence[PlanePoint]) -> tuple[Array, Array]:

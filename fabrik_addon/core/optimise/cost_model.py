@@ -7,18 +7,19 @@ The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the res
 of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the diagonal matrix of
 ``rho'(|r_k|) / (2 |r_k|)``, half its second derivatives at a pose are ``J^T W J + K + P``.
 
-K is the part beside J^T W J that is computed: ``-sum f . d^2p/dq^2`` over the joints p with targets and the forces f on
-them, and the same of the torques on bones with rotations (``TaskStack.curvature``), and the part of half-sines
-(``_of_swings``), minus ``Loss.softening`` and, where a coordinate is far from the reference pose (``LONG_WAY``),
-``_of_posture``. Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded
-paths of Rigify's human, bench row "body-paths").
+K is the part beside J^T W J that is computed: ``-sum f . d^2p/dq^2`` over the joints p with targets, the points at the
+floor and the center of mass, and the forces f on them, the same of the torques on bones with rotations
+(``TaskStack.curvature``), and the part of half-sines (``_of_swings``), minus ``Loss.softening`` and, where a coordinate
+is far from the reference pose (``LONG_WAY``), ``_of_posture``. Without K in any step a target beyond reach took 25 to
+44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths").
 
-After a short step (``SHORT_STEP``) the forces f are those that it has led to in its model: ``W r`` at ``r - J dq``, the
-Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at the pose itself is
-the curvature that the step has left, and no force. With it, and the multipliers below, a step of 2e-3 to 4e-3 was
-followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path").
+After a short step (``SHORT_STEP``), where the first level is met, the forces f are those that the step has led to in
+its model: ``W r`` at ``r - J dq``, the Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is
+up to 1e8: ``W r`` at the pose itself is the curvature that the step has left, and no force. With it, and the
+multipliers below, a step of 2e-3 to 4e-3 was followed by one of at most 3.3e-3, with the forces of the model by one of
+at most 5e-4 (bench row "body-path").
 
-Far from the targets the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
+Otherwise the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
 are multipliers by least squares in the metric P (section 18.3), with J_1 the first level's rows of J and J_2 and f_2
 the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first step that of J_1
 without bounds:
@@ -195,11 +196,7 @@ def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
 
 def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
     """Return the model with the K of forces f (M,)."""
-    curvature = stack.curvature(model.here.state.placed, model.motions, model.jacobian, forces)
-    if not curvature.any():
-        # With the softening, without the forces' torques, steps are too long: a hand led within reach took 10 trials a
-        # step of its path instead of 2 ("near" of bench row "body-path").
-        return model
+    curvature = stack.curvature(model.motions, model.jacobian, forces)
     if len(stack.tree.structure.half_sines[0]):
         curvature += _of_swings(stack, model, forces)
     if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:

@@ -67,10 +67,11 @@ class FloorTask:
         )
         return rises * is_below[:, None]
 
-    def curvature(self, placed: PlacedTree, motions: TreeMotions, forces: Array) -> tuple[Array, float]:
-        """Return the sum of F_k x dx_k/dq (3, N + S) of the forces (P,), which are along n, and 0."""
-        moved = motions.of_points(placed, self.bones, self.points, forces * (self.below(placed) > 0.0))
-        return crossing(self.up) @ moved, 0.0
+    def moments(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return the sum of ``F_k x dx_k/dq`` (3, N + S) of the forces (P,), which are along n."""
+        pushes = forces * (self.below(motions.placed) > 0.0)
+        found: Array = crossing(self.up) @ motions.of_points(self.bones, self.points, pushes)
+        return found
 
     def lowered(self, by: float) -> FloorTask:
         """Return the task with all heights lowered by a distance."""

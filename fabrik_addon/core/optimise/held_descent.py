@@ -33,14 +33,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.factorisation import damped_inverse
-from ..math.operations import Array, Component
-from ..model.placed_tree import PlacedTree
+from ..math.operations import Array
 from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
 from .posture_step import Pull, curved_posture
 from .task_loss import OF_TREES, loss_of
 from .task_stack import TaskStack
-from .tasks import State
+from .tasks import Arc, State
 
 TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
@@ -101,8 +100,8 @@ class _Solve:
     """A step without limits (``bounded_step.Solve``); keeps what the last call has found."""
 
     stack: TaskStack
-    at_state: tuple[PlacedTree, TreeMotions, Array]
-    """Joints and frames, motions and J of the state."""
+    at_state: tuple[TreeMotions, Array]
+    """Motions and J of the state."""
     damping: float
     pull: Pull
     back: Array = field(init=False)
@@ -135,7 +134,7 @@ class _Here(NamedTuple):
 
     state: State
     residual: Array
-    """With the poles' ``f h`` of the pose before the step."""
+    """Of a trial with the poles' ``f h`` of the pose before the step."""
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
@@ -144,8 +143,8 @@ class _Here(NamedTuple):
     """|h|."""
     cost: float
     """Of the penalty function."""
-    arcs: list[tuple[Component, Component]]
-    """phi and ``f h`` of the poles among the tasks that are held."""
+    arcs: list[Arc]
+    """Of the poles among the tasks that are held."""
 
 
 def descend_held(
@@ -166,12 +165,17 @@ def descend_held(
     loss = loss_of(stack.below_first_level, OF_TREES)
     poles = [(task, row) for task, row in stack.poles if row < first.stop]
 
+    def with_heights(residual: Array, arcs: list[Arc], others: list[Arc]) -> Array:
+        """Give residuals, in place, the angles of some poles and the ``f h`` of others."""
+        for (_, row), (angle, *_), (_, height, _) in zip(poles, arcs, others, strict=True):
+            residual[row] = -angle * height * stack.row_weights[row]
+        return residual
+
     def at(state: State, before: _Here | None = None) -> _Here:
         residual, toward = stack.residual(state), stack.to_reference(state, reference)
-        arcs = [task.arc(state.placed)[:2] for task, _ in poles]
+        arcs = [task.arc(state.placed) for task, _ in poles]
         if before is not None:
-            for (_, row), (angle, _), (_, height) in zip(poles, arcs, before.arcs, strict=True):
-                residual[row] = -angle * height * stack.row_weights[row]
+            with_heights(residual, arcs, before.arcs)
         of_pulls, weights = loss.of(residual[pulls])
         error = math.sqrt(residual[first] @ residual[first])
         cost = float(of_pulls + toward @ (stack.metric * toward)) + PENALTY * error
@@ -179,9 +183,7 @@ def descend_held(
 
     def taken_from(there: _Here) -> _Here:
         """Return the pose after a step with the poles' own ``f h``."""
-        residual = there.residual.copy()
-        for (_, row), (angle, height) in zip(poles, there.arcs, strict=True):
-            residual[row] = -angle * height * stack.row_weights[row]
+        residual = with_heights(there.residual.copy(), there.arcs, there.arcs)
         error = math.sqrt(residual[first] @ residual[first])
         return there._replace(residual=residual, error=error, cost=there.cost + PENALTY * (error - there.error))
 
@@ -195,7 +197,7 @@ def descend_held(
             stiffness = (rows.T * here.weights) @ rows - loss.softening(rows, pulling, here.weights)
             pull = Pull(here.weights * pulling, radius, stiffness)
             damping = min(most_damping, here.error) * here.error + LEAST_DAMPING
-            solve = _Solve(stack, (here.state.placed, motions, jacobian), damping, pull)
+            solve = _Solve(stack, (motions, jacobian), damping, pull)
             by_tasks, along = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())

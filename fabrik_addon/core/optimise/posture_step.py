@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import Array
-from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from .task_stack import TaskStack
 
@@ -57,7 +56,7 @@ class Pull(NamedTuple):
 
 def curved_posture(
     stack: TaskStack,
-    at_state: tuple[PlacedTree, TreeMotions, Array],
+    at_state: tuple[TreeMotions, Array],
     task: tuple[Array, Array, Array],
     weights: Array,
     toward: Array,
@@ -68,7 +67,7 @@ def curved_posture(
 
     Args:
         stack: its first level is met, the tasks below it pull.
-        at_state: joints and frames, motions, and J of all tasks (M + M2, N + S), of the state.
+        at_state: motions, and J of all tasks (M + M2, N + S), of the state.
         task: J (M, N + S), its pseudo-inverse W J^T (J W J^T)^-1 (N + S, M), and dq_t (N + S,).
         weights: (N + S,) W; 0 of coordinates at their limits.
         toward: q_reference - q.

@@ -61,12 +61,12 @@ class Firmness(NamedTuple):
     """Whether goals that two steps don't bring much nearer are left there (``exact_steps.PROMISING``). A foot of a body
     that was dragged into the floor came 9.6e-4 of the height below it, without that 4e-5."""
     from_far: Firmness | None = None
-    """Firmness of a descent that comes before that with this one where the pose to start from may be far from the
-    solution; None: none does."""
+    """Weights, forces and ``balancing`` of a descent that comes before that with this one where the pose to start from
+    may be far from the solution; None: none does."""
 
     @property
     def holds_first(self) -> bool:
-        """Whether no force of the first level is bounded: its tasks, pins and planted feet, are always met."""
+        """Whether no force of the first level, of pins and planted feet, is bounded."""
         return math.isinf(self.most_forces[0])
 
 
@@ -110,7 +110,7 @@ OF_FIXED_CHAINS = Firmness(
     0.2,
     balancing=6.4e-5,
     is_strict=True,
-    from_far=_CHAINS_FROM_FAR._replace(weights=(1e8, 3e5, 1e5), most_forces=(math.inf, 2e3, 100.0), is_strict=True),
+    from_far=_CHAINS_FROM_FAR._replace(weights=(1e8, 3e5, 1e5), most_forces=(math.inf, 2e3, 100.0)),
 )
 """Of chains with pins whose root is fixed, which can't come after the target.
 

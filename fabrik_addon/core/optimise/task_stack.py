@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations
 from ..math.quaternion_arrays import crossing
-from ..model.placed_tree import PlacedTree
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
@@ -162,7 +161,7 @@ class TaskStack:
     def first_level_and_floor(self) -> TaskStack:
         """The stack of the first level's tasks and, below them, the floor task, with the depth of ``CONTACT``.
 
-        ``weighted_descent.with_first_level_met`` meets both alike, and then, if they aren't, the first level alone.
+        ``exact_steps.with_first_level_met`` meets both alike, and then, if they aren't, the first level alone.
 
         A share of the way between two poses over the floor may go through it: without the floor task a foot that was
         dragged into the floor came 1.3e-3 of the height below it (bench row "body-pulling"), with it 4e-5.
@@ -259,7 +258,7 @@ class TaskStack:
         if self.shift_count:
             moved = np.concatenate([moved, self.shifted], axis=-1)
         by_joint = moved.reshape(*self.batch, len(self.joints), 3, moved.shape[-1])
-        return TreeMotions(self.tree.structure, bone_axes, by_joint, self._joint_rows)
+        return TreeMotions(state.placed, bone_axes, by_joint, self._joint_rows)
 
     def jacobian(self, state: State, motions: TreeMotions | None = None) -> Array:
         """Return J (M, N + S), weighted; from the state's ``motions`` where the caller has them."""
@@ -280,7 +279,7 @@ class TaskStack:
         jacobian *= self.row_weights[..., None]
         return jacobian
 
-    def curvature(self, placed: PlacedTree, motions: TreeMotions, jacobian: Array, forces: Array) -> Array:
+    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array) -> Array:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from forces and torques.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
@@ -296,10 +295,10 @@ class TaskStack:
         goal. Without the torques a wing of Rigify's bird, led beyond reach while the feet are pinned and the root is
         fixed, took more than 80 steps from rest instead of 25.
 
-        The forces on points at the floor, and on the center of mass, are forces on joints with these points for p.
+        The forces on points at the floor, and on the center of mass, are forces on joints with these points for p; the
+        fading of the balance task adds its own part (``BalanceTask.fading``).
 
         Args:
-            placed: the state's joints and frames.
             motions: of the state.
             jacobian: J (M, N + S) of the state.
             forces: (M,) ``W r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
@@ -314,16 +313,17 @@ class TaskStack:
         for task, row in self._pushing:
             span = slice(row, row + task.rows)
             if forces[span].any():
-                of_task, bent = task.curvature(placed, motions, forces[span] * self.row_weights[span])
-                moments += of_task[:, :count]
-                found += bent
+                pushes = forces[span] * self.row_weights[span]
+                moments += task.moments(motions, pushes)[:, :count]
+                if isinstance(task, BalanceTask):
+                    found += task.fading(motions, pushes)
         half = structure.turns_axes * (motions.axes @ moments)
         found[..., :count, :count] += half + half.swapaxes(-1, -2)
         return found
 
     @cached_property
     def _pushing(self) -> list[tuple[BalanceTask | FloorTask, int]]:
-        """The balance and floor tasks, and the first row of each."""
+        """The balance and floor tasks, and the first row of each; batches have none (``batched_descent.are_alike``)."""
         return [(task, row) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask))]
 
     def gradient_norm(self, state: State) -> float:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pose of least cost of tasks by weight, with what is nearly met met exactly.
 
-Where ``weighted_descent`` has ended positions, rotations and points at the floor that are nearly met are met exactly
+Where ``weighted_descent`` has ended, positions, rotations and points at the floor that are nearly met are met exactly
 (``exact_steps``). Looks keep their residuals in these steps; poles, swivels and balance are left out of them. Of chains
 with pins, whose root moves, rotations and poles keep no target within reach away (``to_meet``). At the very end the
 first level, pins and planted feet, is met to ``EXACT_ENOUGH``.
@@ -152,11 +152,11 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     """Return the state near another one in which goals are met.
 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
-    more steps, unless it leaves more than ``SLOWLY_MET`` of the residual. Beside bounded forces of the first level that
-    isn't tried: poses of trees without pins would jump where it fails. Where that fails, too, the state is that after
-    the damped steps of ``meet_all``; where targets are brought to where they are without rotations and poles, that
-    after the further steps. With strict firmness it is the one before where ``meet_all`` doesn't meet the goals: poses
-    would jump where more steps do.
+    more steps, unless it leaves more than ``SLOWLY_MET`` of the residual, and there has been no second descent. Beside
+    bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. Where
+    that fails, too, the state is that after the damped steps of ``meet_all``; where targets are brought to where they
+    are without rotations and poles, that after the further steps. With strict firmness it is the one before where
+    ``meet_all`` doesn't meet the goals: poses would jump where more steps do.
     """
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
     if not are_met and firmness.is_strict:

@@ -47,7 +47,8 @@ def within_turn(
     largest = float(angle_between(np.array(frames), found.placed.quaternions).max())
     if largest <= most:
         return found
-    begin, stack = problem.present if previous is None else state_of_previous(problem, previous), problem.stack()
+    begin = problem.present if previous is None else state_of_previous(problem, previous)
+    stack = problem.stack()
     nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
     return with_first_level_met(stack, nearer)
 
@@ -60,8 +61,7 @@ def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> floa
         by_weight: the solution before what is nearly met is met exactly.
         options: both bounds.
     """
-    missed = problem.farthest(by_weight)
     if problem.balance is None or options.most_turn_beyond >= options.most_turn:
         return options.most_turn
-    share = min(1.0, max(0.0, (missed - NEARLY_BEYOND) / (BEYOND - NEARLY_BEYOND)))
+    share = min(1.0, max(0.0, (problem.farthest(by_weight) - NEARLY_BEYOND) / (BEYOND - NEARLY_BEYOND)))
     return options.most_turn + share * (options.most_turn_beyond - options.most_turn)

@@ -88,8 +88,8 @@ def solved_without_pins(
 def _from_start(problem: TreeProblem, start: State, reference: State, previous: TreeSolution | None) -> Descended:
     """Return the pose of least cost of the tasks of chains without pins that is found from one start.
 
-    1. Targets within reach, poles and rotations are met, and targets beyond reach pull. With both targets beyond reach
-       and poles or rotations this is left out.
+    1. Targets within reach, poles and rotations are met, and targets beyond reach pull. Where some targets are beyond
+       reach, and there are poles or rotations, this is left out.
     2. Where that isn't all met, or held by too large forces, the tasks are weighed against each other and against the
        posture task: from where 1 has ended, or with poles or rotations from where the targets alone are met, and from
        the solution of the frame before from there.
