@@ -15,16 +15,10 @@ from ...core import FabrikError, Floor
 from ...core.body.part import Role
 from ...core.body.posture import PULLED
 from .body_properties import body_of
-from .planted_feet import height_at_rest
 from .targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
-
-
-_SUNK = 1e-4
-"""Distance over the height of the skeleton at rest by which a planted heel may sink, so that its row of the floor task
-is 0 while the foot is flat: ``TaskStack.curvature`` is 0 where a floor task has a residual."""
 
 
 def read_floor(
@@ -83,7 +77,7 @@ def _planted_heels(armature: Object, toes: Mapping[str, PoseBone], up: Vector) -
         rise = along.dot(up)
         if abs(rise) <= (along - rise * up).length:
             point = foot.matrix @ (foot.bone.matrix_local.inverted() @ (foot.bone.head_local + rise * up))
-            found.append((foot, point, toe.head.dot(up) - _SUNK * height_at_rest(armature, up)))
+            found.append((foot, point, toe.head.dot(up)))
     return found
 
 
