@@ -99,10 +99,11 @@ def solve_tree_components(
     """Pose a tree so that its effectors are at their targets.
 
     Args:
-        start: the tree and its pose: the reference pose, near which the posture task holds what the targets leave open.
+        start: the tree and the pose at hand. Bent to its poles it is the reference pose, near which the posture task
+            holds what the targets leave open.
         goals: targets (E, 3) and the rest of it, without batch axes.
-        options: sweeps at most, error that counts as reached.
-        previous: of the frame before, where least squares start; None is the reference pose.
+        options: error that counts as reached; iterations of FABRIK and of Jacobian methods at most.
+        previous: of the frame before, where the descent starts; without one it starts from the reference pose.
 
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
@@ -134,7 +135,8 @@ def solve_tree_components(
 def present_or(problem: TreeProblem, found: State) -> State:
     """Return the pose at hand where it meets the targets, and another has poles and rotations hardly better.
 
-    Poles and rotations that can't be met are no reason for another pose: the next solve would change it back.
+    With a point to look at that is never done. Poles and rotations that can't be met are no reason for another pose:
+    the next solve would change it back.
     """
     present = problem.present
     if problem.look_at is not None or not problem.is_met(present):

@@ -20,12 +20,12 @@ from ..model.tree_start import StartTree
 from ..problem import Balance
 
 MARGIN = 0.015
-"""Distance, in the tree's units, by which the region is smaller than the hull of the support, and over which the task
-fades in (``BalanceTask.residual``). Without it a step that begins within ends beyond an edge that its Jacobian doesn't
-have, and isn't taken: 4 of 40 moves of a drag left the pose as it was."""
+"""Distance, in the tree's units, by which the region is smaller than the hull of the support; the task fades in from
+as far before an edge of the region to as far beyond it (``BalanceTask.residual``). Without it a step that begins within
+ends beyond an edge that its Jacobian doesn't have, and isn't taken: 4 of 40 moves of a drag left the pose as it was."""
 
 LEAST_BREADTH = 1e-3
-"""Breadth given to a support that is a point or a line, in the tree's units."""
+"""Half the breadth given to a support that is a point or a line, in the tree's units."""
 
 SHIFTED = 0.1
 """Distance by which a handle is pulled, in the tree's units, from which on the center of mass has to be over what stays

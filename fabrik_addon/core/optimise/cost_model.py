@@ -87,11 +87,11 @@ class Swings(NamedTuple):
         return array
 
     def from_axes(self, array: Array) -> Array:
-        """Return columns (..., N + S), those of each swing's x and z along its normal and tangent."""
+        """Return columns (..., N + S) along normal and tangent of each swing, from columns along its x and z."""
         return self._rotated(array, 1.0)
 
     def to_axes(self, array: Array) -> Array:
-        """Return columns (..., N + S), those of each swing's normal and tangent along its x and z."""
+        """Return columns (..., N + S) along x and z of each swing, from columns along its normal and tangent."""
         return self._rotated(array, -1.0)
 
 

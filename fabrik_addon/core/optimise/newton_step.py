@@ -163,7 +163,7 @@ def _within_bounds(
             try:
                 of_held = positive_inverse(inverse[np.ix_(held, held)], LEAST_INVERSE)
             except np.linalg.LinAlgError:
-                break  # where the first level holds these coordinates H^-1 is rounding: a step with more damping
+                break  # where the first level holds these coordinates H^-1 is rounding: the step of the round before
             multipliers = of_held @ (without_bounds[held] - at_limit)
             desired = without_bounds - inverse[:, held] @ multipliers
             desired[held] = at_limit + multipliers / metric[held]

@@ -88,7 +88,7 @@ OF_CHAINS = _CHAINS_FROM_FAR._replace(most_forces=(math.inf, 250.0, 40.0), from_
 """Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
 1e3 chains bent up to 9 degrees beside their poles. A force on a joint is weaker on the effector beyond it by its lever:
 with F = 100 rotations that hands can't take as well took them from their targets by up to 0.058 of a human's height,
-with 40 by 0.020, with 20 by 0.005, before ``weighted_descent`` brought them back. With 20 a foot that was led beyond
+with 40 by 0.020, with 20 by 0.005, before ``weighted_solution`` brought them back. With 20 a foot that was led beyond
 reach turned over: 6 of 50 seeded paths (bench row "body-paths") had a step with more than 3 times the median's
 rotation, up to 56 times, with 30 and 40 none.
 
@@ -136,8 +136,9 @@ low."""
 
 OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True, balancing=1e3 / 3e5)
 """Of chains without pins: of targets that are nearly met where the descent starts, of the others, and of rotations and
-poles. The pull of a target far beyond reach, F of 50, leaves the others ``nearly_met``: with w = 1e5 an arm of a Y
-missed its target by more than 1e-4 of the length of the bones, with 3e4 by 4.5e-4."""
+poles. The pull of a target far beyond reach, F times the root of ``tree_problem.LEAST_WEIGHT``, leaves the others
+``nearly_met``: with w = 1e5 an arm of a Y missed its target by more than 1e-4 of the length of the bones, with 3e4 by
+4.5e-4."""
 
 POLE_FORCE = 20.0
 """F of poles on chains with two inner joints; the arc adds up all inner joints, and with more they share ``2 F``. With

@@ -242,7 +242,7 @@ def share_of_step(ops: Operations, step: Array, before: Array, share: Component)
 def _on_first_level(
     stack: TaskStack, state: State, back: Array, modelled: Array, balancing: float
 ) -> tuple[State, Array]:
-    """Return a state whose residual of the first level differs from that of the model by at most ``CORRECTED``.
+    """Return a state whose residual of the first level is nearer to that of the model, up to ``CORRECTED``.
 
     This takes back what the model's step has missed, to second order (Nocedal and Wright 2006, section 18.3), in
     ``CORRECTIONS`` steps at most; a step after which the difference is not less is not taken. Brought to 0 instead of

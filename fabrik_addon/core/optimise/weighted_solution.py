@@ -154,9 +154,9 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
     more steps, unless it leaves more than ``SLOWLY_MET`` of the residual, and there has been no second descent. Beside
     bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. Where
-    that fails, too, the state is that after the damped steps of ``meet_all``; where targets are brought to where they
-    are without rotations and poles, that after the further steps. With strict firmness it is the one before where
-    ``meet_all`` doesn't meet the goals: poses would jump where more steps do.
+    that fails, too, the state is that after the damped steps of ``meet_all``; after a second descent, without rotations
+    and poles, it is that after the further steps. With strict firmness it is the one before where ``meet_all`` doesn't
+    meet the goals: poses would jump where more steps do.
     """
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
     if not are_met and firmness.is_strict:
@@ -177,10 +177,12 @@ def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | No
         stack: of chains: pins, targets, rotations and poles.
         state: where the descent has ended.
         firmness: says how far targets may be away.
-        met: the state with what is nearly met met exactly, where it is known.
+        met: the state after the exact steps; where it isn't known, the lengths are those that ``_share_met`` leaves.
     """
+    if firmness.most_away == math.inf:
+        return False
     longest = max(_target_lengths(stack, state), default=0.0)
-    if firmness.most_away == math.inf or longest >= FAR_AWAY:
+    if longest >= FAR_AWAY:
         return False
     if met is None:
         return (1.0 - _share_met(longest, firmness.nearly_met)) * longest > firmness.most_away

@@ -25,7 +25,8 @@ MOVE_STEPS = 12
 """Steps at most of a move of a body, whose next move goes on from there. With as few a chest that was turned by 18
 degrees at once, with balance, ended 8 degrees off.
 
-Chains take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by 41 degrees instead of 1.7."""
+Chains, of which ``Options.is_move`` is never said, take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by
+41 degrees instead of 1.7."""
 
 BALANCED_STEPS = 6
 """``MOVE_STEPS`` of a body with balance. With 8 a move of a foot that is pressed into the floor took 17 ms (median)

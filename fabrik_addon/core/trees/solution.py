@@ -43,7 +43,7 @@ class TreeSolution:
     is_balance_active: bool = False
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
     by_weight: State | None = None
-    """Where a descent by weight has ended, from which the pose differs by exact steps and bounds of a rotation."""
+    """Where the descent has ended, if the pose differs from that by exact steps or by a bound of its rotation."""
     of_targets: State | None = None
     """``Descended.of_targets``."""
     reference: ReferencePose | None = None

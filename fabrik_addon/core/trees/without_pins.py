@@ -3,7 +3,7 @@
 """Trees without pins: tasks are held, and weighed where they can't all be met, from one start or from several.
 
 1. Newton steps (``optimise.held_descent``) lead to the pose nearest to a reference pose among those that meet the
-   tasks. They start from the reference pose, or in a drag from the solution of the move before. So the pose is a
+   tasks. They start from the reference pose, or from the solution of the frame or move before. So the pose is a
    function of the targets, and small changes of the targets change it by little. Chains that bend away from their poles
    in the pose at hand are bent to these in the reference pose (``optimise.reference_pose``).
 2. Where tasks can't all be met they are weighed against each other and against the posture task
@@ -64,7 +64,7 @@ def solved_without_pins(
 
     Args:
         problem: of one pose.
-        begin: the pose at hand.
+        begin: the pose at hand, or where a Jacobian method's own steps have led from it.
         options: iterations of FABRIK at most.
         previous: of the frame before.
     """
@@ -91,8 +91,9 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     1. Targets within reach, poles and rotations are met, and targets beyond reach pull. Where some targets are beyond
        reach, and there are poles or rotations, this is left out.
     2. Where that isn't all met, or held by too large forces, the tasks are weighed against each other and against the
-       posture task: from where 1 has ended, or with poles or rotations from where the targets alone are met, and from
-       the solution of the frame before from there.
+       posture task. The descent starts where 1 has ended; with poles or rotations where the targets alone are met, or
+       at the solution of the frame before, if there is one. Where targets beyond reach pull and all others are held,
+       only exact steps are left.
 
     From a start far from the solution ``FIRST_STEPS`` toward all targets alike come first where some are beyond reach.
     Where the solution of the frame before is by weight, and there are poles or rotations or no target is beyond reach,
@@ -145,19 +146,14 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
     """
     if previous is not None:
         yield state_before(problem, previous)
-        if _has_missed(previous):
-            return
+        if not previous.is_reached:
+            return  # a target was missed in the frame before: another start might lead to a jump
     yield near
     yield _warm_start(problem, near, options)
     stack = problem.stack()
     is_of_bone = np.arange(len(stack.weights)) < len(stack.weights) - stack.shift_count
     for angle in START_ANGLES:
         yield stack.applied(near, angle * is_of_bone)
-
-
-def _has_missed(previous: TreeSolution | None) -> bool:
-    """Tell whether a target was missed in the frame before: then no other start is tried, which might be a jump."""
-    return previous is not None and not previous.is_reached
 
 
 def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
