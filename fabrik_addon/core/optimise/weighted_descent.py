@@ -184,13 +184,14 @@ class _Descent:
             the change leads in the model.
         """
         ops, stack, here, first = self._ops, self._stack, self.here, self._stack.spans[0]
-        left = self._model.left(change)
+        model = self._model if step.is_whole else self._model.without_curvature()
+        left = model.left(change)
         trial = stack.applied(here.state, change)
         trial, residual = _on_first_level(stack, trial, step.back, left[..., first], self._firmness.balancing)
         there = cost_at(stack, self._loss, trial, self._reference, residual)
         is_gain: Condition = (there.cost < here.cost) & ops.negate(self.is_done)
         less_cost = ops.maximum(here.cost - there.cost, 0.0)
-        ratio = ops.minimum(less_cost / ops.maximum(self._model.gain(stack, change, left), 1e-300), 1.5)
+        ratio = ops.minimum(less_cost / ops.maximum(model.gain(stack, change, left), 1e-300), 1.5)
         if ops.any(is_gain):
             if not ops.all(is_gain):
                 residual = np.where(np.asarray(is_gain)[..., None], residual, here.residual)
