@@ -38,6 +38,7 @@ from tests.blender.rigs import (
     make_tail,
     metarig,
     overridden,
+    pose_of,
     random_rotation,
     update,
 )
@@ -911,22 +912,16 @@ def test_a_bone_without_a_handle_is_dragged_by_its_tail(rigify: None) -> None:
     assert len(armature.fabrik.body.handles) == 11
 
 
-def channels_of(armature: Object) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the rotation and location channels of all bones."""
-    bones = armature.pose.bones
-    return [(bone.rotation_quaternion[:], bone.location[:], bone.rotation_euler[:]) for bone in bones]
-
-
 def test_a_cancelled_drag_of_a_body_restores_every_bit(rigify: None) -> None:
     armature = metarig("human_metarig")
     body = make_body(armature)
-    before = channels_of(armature)
+    before = pose_of(armature)
     session = BodyDrag(bpy.context.view_layer, armature, "hand.L")
     for share in (0.3, 1.0, 0.6):
         session.move(bpy.context.view_layer, session.start_position + share * Vector((-0.4, -0.6, -0.4)))
     assert session.result is not None and session.result.status == "REACHED"
     session.cancel(bpy.context.view_layer)
-    assert channels_of(armature) == before
+    assert pose_of(armature) == before
     assert not body.handles["Hand.L"].use_position
 
 
@@ -1034,13 +1029,13 @@ def test_a_drag_comes_back_to_the_pose_at_its_start_though_that_doesnt_meet_the_
     body = make_body(armature)
     body.use_look_at = True
     body.look_location = (3.0, -0.5, 1.2)
-    start = channels_of(armature)
+    start = pose_of(armature)
     session = BodyDrag(layer, armature, "hand.L")
     for share in [*np.linspace(0.1, 1.0, 10), *np.linspace(0.9, 0.0, 10)]:
         session.move(layer, session.start_position + float(share) * Vector((0.2, -0.4, -0.2)))
     while not session.is_settled:
         session.settle(layer)
-    assert channels_of(armature) == start
+    assert pose_of(armature) == start
 
 
 def test_a_drag_beyond_reach_does_not_jump(rigify: None) -> None:

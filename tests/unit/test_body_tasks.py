@@ -18,7 +18,7 @@ from fabrik_addon.core.optimise.tasks import OrientationTask, PositionTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array, matrix
-from tests.unit.trees import y_tree
+from tests.unit.trees import second_derivative, y_tree
 
 PINNED, PULLED = 1, 2
 
@@ -183,21 +183,12 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     stack = stack.with_levels([*stack.levels, rotations])
     forces = np.linspace(-2.0, 3.0, len(stack.row_weights))
 
-    def second(one: Array, other: Array) -> float:
-        """Return the mixed second derivative of f . r along two changes."""
-        step = 1e-4
-        values = [
-            float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other))))
-            for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
-        ]
-        return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)
-
     rng = np.random.default_rng(4)
     curvature = stack.curvature(stack.motions(state), stack.jacobian(state), forces)
     assert np.abs(curvature).max() > 1.0
     for _ in range(20):
         one, other = rng.normal(size=(2, len(stack.weights)))
-        assert one @ curvature @ other == pytest.approx(second(one, other), abs=1e-3)
+        assert one @ curvature @ other == pytest.approx(second_derivative(stack, state, forces, one, other), abs=1e-3)
 
 
 def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> None:

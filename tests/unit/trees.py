@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
+from fabrik_addon.core.optimise.task_stack import TaskStack
+from fabrik_addon.core.optimise.tasks import State
 from tests.unit.chains import Array, matrix, quaternion, unit
 
 
@@ -99,3 +101,13 @@ def shape_error(chain: Chain, before: Pose, after: Pose) -> float:
         carried = after.positions[parent] + matrix(after.rotations[parent]) @ own
         worst = max(worst, float(np.abs(carried - after.positions[j]).max()))
     return worst / float(chain.lengths.sum())
+
+
+def second_derivative(stack: TaskStack, state: State, forces: Array, one: Array, other: Array) -> float:
+    """The mixed second derivative of ``f . r`` along two changes of a state, f a constant."""
+    step = 1e-4
+    values = [
+        float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other))))
+        for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+    ]
+    return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)

@@ -120,10 +120,14 @@ class BaseDrag(ABC):
         """
         self.position = position.copy()
         self._reset()
-        if position[:] == self.start_position[:]:
+        if self._pulls_to_start():
             self._pose_at_start(view_layer)
         else:
             self._pose(view_layer, position)
+
+    def _pulls_to_start(self) -> bool:
+        """Tell whether the dragged point is pulled to where it was at the start."""
+        return self.position[:] == self.start_position[:]
 
     def _pose_at_start(self, view_layer: ViewLayer) -> None:
         """Keep the restored channels; the next move starts from the pose at the start, not from the move before."""

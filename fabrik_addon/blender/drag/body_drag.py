@@ -171,10 +171,6 @@ class BodyDrag(BaseDrag):
         """Come nearer to the pose at the start, as far as a move's largest rotation lets the bones."""
         self._pose(view_layer, self.position)
 
-    def _pulls_to_start(self) -> bool:
-        """Tell whether the handle is pulled to where it was at the start."""
-        return self.position[:] == self.start_position[:]
-
     def _restores_start(self, view_layer: ViewLayer, most: float) -> bool:
         """Keep the restored channels where that is what the handle is pulled to, and no bone rotates by above ``most``.
 

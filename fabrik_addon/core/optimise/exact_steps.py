@@ -37,8 +37,8 @@ NEARLY_EXACT = 3e-5
 PROMISING = 0.6
 """Share of the residual that two steps may leave, up to which more are taken. On paths of Rigify's human (bench rows
 "body-path" and "body-paths") what was met had at most 0.44 left after two steps, with the steps of ``meet_slowly`` at
-most 0.57, what wasn't met 0.44 to 1.06 (4141 poses). Trees without pins take all steps: their poses converge in them,
-and jump where they are left out."""
+most 0.57, what wasn't met 0.44 to 1.06 (4141 poses). Without ``Firmness.gives_up`` all steps are taken: poses of trees
+without pins converge in them, and jump where they are left out."""
 
 EXACT_STEPS = 20
 """Steps at most that meet the first level and the floor task at the end. With 10 a foot that was dragged into the floor

@@ -33,7 +33,7 @@ from ..optimise.tree_problem import Level, TreeProblem
 from ..optimise.weighted_descent import Beginning, least_cost
 from ..optimise.weighted_solution import Descended, met_exactly
 from ..problem import Options
-from .solution import AS_GOOD, TreeSolution, state_before, state_of_previous
+from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
 
 NEAR_STEPS = 12
 """Steps of ``held_descent`` at most from the solution of the frame before; the next frame goes on from there. Where a
@@ -73,7 +73,7 @@ def solved_without_pins(
     near = reference.pose
     best: Descended | None = None
     used = 0
-    for number, start in enumerate(_starts(problem, near, previous, options)):
+    for number, start in enumerate(_starts(problem, near, before, previous, options)):
         found = _from_start(problem, start, near, None if number else previous)
         used += found.steps
         if best is None or _is_better(problem, found.state, best.state):
@@ -136,7 +136,9 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     return ended._replace(steps=steps + ended.steps, by_weight=by_weight)
 
 
-def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, options: Options) -> Iterator[State]:
+def _starts(
+    problem: TreeProblem, near: State, before: State | None, previous: TreeSolution | None, options: Options
+) -> Iterator[State]:
     """Yield the starts: the pose before, the reference pose, FABRIK's, and poses with all coordinates changed alike.
 
     The reference pose comes before FABRIK's, which meets the targets far from the reference pose: the way back along
@@ -144,8 +146,8 @@ def _starts(problem: TreeProblem, near: State, previous: TreeSolution | None, op
     poses of random trees (plain, within limits, with rotations, with a moving root) whose bones were rotated by up to 2
     or 3.1 radians each, 536 are reached from the reference pose alone, 565 with the other starts.
     """
-    if previous is not None:
-        yield state_before(problem, previous)
+    if before is not None and previous is not None:
+        yield turned_where_known(problem, previous.by_weight) or before
         if not previous.is_reached:
             return  # a target was missed in the frame before: another start might lead to a jump
     yield near
