@@ -41,9 +41,9 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         is_near_below = rng.random(count) < 0.5
         down = np.where(is_bounded, -np.where(is_near_below, near, far), -np.inf)
         up = np.where(is_bounded, np.where(is_near_below, far, near), np.inf)
-        hessian, flat = 1e5 * jacobian.T @ jacobian, np.zeros((count, count))
+        hessian = 1e5 * jacobian.T @ jacobian
         here = PoseCost(state, residual, np.zeros(count), np.full(ROWS, 1e5), 0.0, 0.0)
-        model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, flat, stack.motions(state))
+        model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, stack.motions(state))
         step = newton_step(stack, model, 1e-3, np.zeros((2, count), bool))
         assert step is not None
         assert (step.change >= down).all() and (step.change <= up).all()
@@ -66,8 +66,7 @@ def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int
     none = np.zeros(0, np.intp)
     swings = Swings(none, none, np.zeros(0), np.zeros(0))
     here = PoseCost(state, residual, toward, np.ones(ROWS), 0.0, 0.0)
-    flat = np.zeros((count, count))
-    model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, flat, stack.motions(state))
+    model = CostModel(here, jacobian, down, up, swings, jacobian, hessian, stack.motions(state))
     active = np.zeros((2, count), bool)
     assert newton_step(stack, model, 0.0, active) is None
     active[0, 0] = True

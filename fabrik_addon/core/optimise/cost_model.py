@@ -140,24 +140,14 @@ class CostModel(NamedTuple):
     """J with the columns of ``swings`` along normal and tangent."""
     by_tasks: Array
     """J^T W J (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
-    curvature: Array
-    """K (N + S, N + S)."""
     motions: TreeMotions
     """Of the pose."""
-    is_whole: bool = False
-    """Whether K is that of the forces."""
-
-    def with_curvature(self, curvature: Array) -> CostModel:
-        """Return the same with the K of forces."""
-        return self._replace(curvature=curvature, is_whole=True)
-
-    def without_curvature(self) -> CostModel:
-        """Return the same without K."""
-        return self._replace(curvature=np.zeros_like(self.curvature), is_whole=False)
+    curvature: Array | None = None
+    """K (N + S, N + S); None in a model without it."""
 
     def hessian(self) -> Array:
         """Return J^T W J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
-        if not self.is_whole:
+        if self.curvature is None:
             return self.by_tasks.copy()
         return self.by_tasks + self.swings.from_axes(self.swings.from_axes(self.curvature).swapaxes(-1, -2))
 
@@ -170,7 +160,8 @@ class CostModel(NamedTuple):
         here = self.here
         by_tasks = dot(here.weights, np.square(here.residual) - np.square(left))
         by_posture = dot(np.square(here.toward) - np.square(here.toward - change), stack.posture_weights)
-        return by_tasks + by_posture - dot(change, product(self.curvature, change))
+        by_curvature = 0.0 if self.curvature is None else dot(change, product(self.curvature, change))
+        return by_tasks + by_posture - by_curvature
 
 
 def product(matrix: Array, vector: Array) -> Array:
@@ -191,7 +182,7 @@ def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
     jacobian, (down, up, swings) = stack.jacobian(here.state, motions), bounds_of(stack, here.state)
     by_swings = swings.from_axes(jacobian)
     by_tasks = (by_swings * here.weights[..., None]).swapaxes(-1, -2) @ by_swings
-    return CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, np.zeros(by_tasks.shape), motions)
+    return CostModel(here, jacobian, down, up, swings, by_swings, by_tasks, motions)
 
 
 def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
@@ -201,7 +192,8 @@ def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -
         curvature += _of_swings(stack, model, forces)
     if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:
         curvature -= _of_posture(stack, model.here.toward)
-    return model.with_curvature(curvature - loss.softening(model.jacobian, model.here.residual, model.here.weights))
+    softening = loss.softening(model.jacobian, model.here.residual, model.here.weights)
+    return model._replace(curvature=curvature - softening)
 
 
 def _of_posture(stack: TaskStack, toward: Array) -> Array:
@@ -236,7 +228,7 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     sines = swing_twists.reshape(*stack.batch, -1).take(places, -1)
     inside = (sines * torques.take(columns, -1)) @ structure.share_swing
     width = np.maximum(1.0 - np.square(swing_twists[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
-    found = np.zeros(model.curvature.shape)
+    found = np.zeros(model.by_tasks.shape)
     turning = np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :]
     found[..., columns[:, None], columns] = -inside[..., None] * structure.share_swing * turning
     swings, radii = structure.swings(swing_twists)

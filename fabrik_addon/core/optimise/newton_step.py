@@ -65,7 +65,7 @@ class Step(NamedTuple):
     is_optimal: Condition
     """Whether the last round left the active set as it was."""
     is_whole: bool
-    """Whether the step is with second derivatives (``CostModel.is_whole``)."""
+    """Whether the step is with second derivatives, ``CostModel.curvature``."""
 
 
 def damped_step(
@@ -79,7 +79,7 @@ def damped_step(
     """
     step = newton_step(stack, model, damping, active)
     if step is None:
-        step = newton_step(stack, model.without_curvature(), damping, active)
+        step = newton_step(stack, model._replace(curvature=None), damping, active)
         if step is not None and np.abs(step.change).max(initial=0.0) > GAUSS_NEWTON_STEP:
             step = None
     for _ in range(DAMPING_ROUNDS):
@@ -129,7 +129,7 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
     open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
     back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric, 1e-6)
     back = swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2)
-    return Step(swings.to_axes(change), back, active, is_optimal, model.is_whole)
+    return Step(swings.to_axes(change), back, active, is_optimal, model.curvature is not None)
 
 
 def _inverse_if_positive(hessian: Array) -> Array | None:

@@ -184,7 +184,7 @@ class _Descent:
             the change leads in the model.
         """
         ops, stack, here, first = self._ops, self._stack, self.here, self._stack.spans[0]
-        model = self._model if step.is_whole else self._model.without_curvature()
+        model = self._model if step.is_whole else self._model._replace(curvature=None)
         left = model.left(change)
         trial = stack.applied(here.state, change)
         trial, residual = _on_first_level(stack, trial, step.back, left[..., first], self._firmness.balancing)
