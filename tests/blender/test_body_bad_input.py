@@ -58,6 +58,22 @@ def test_a_renamed_bone_of_a_part_is_chosen_anew(human: Object, operator: Any, o
     assert operator(**options) == {"FINISHED"}
 
 
+@pytest.mark.parametrize("mirror", [False, True])
+@pytest.mark.parametrize(("operator", "options"), [*PULLS[:2], PULLS[3]])
+def test_a_handle_whose_own_bone_was_renamed_is_named(
+    human: Object, operator: Any, options: dict[str, Any], mirror: bool
+) -> None:
+    human.pose.use_mirror_x = mirror
+    human.data.bones["hand.R"].name = "palm.R"
+    update()
+    before = pose_of(human)
+    message = error_of(operator, **options)
+    assert "Handle 'Hand.R': there is no bone 'hand.R' in 'metarig' any more" in message and "Traceback" not in message
+    assert pose_of(human) == before
+    human.fabrik.body.parts["Hand.R"].bone = "palm.R"
+    assert operator(**options) == {"FINISHED"}
+
+
 def test_find_again_chooses_anew_where_the_bone_of_a_correction_is_gone(human: Object) -> None:
     human.fabrik.body.parts["Hand.L"].bone = "nonsense"
     assert "there is no bone 'nonsense'" in error_of(ops.fabrik_body_pull, handle="Head", position=(0.0, -0.1, 1.5))

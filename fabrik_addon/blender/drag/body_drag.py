@@ -19,7 +19,7 @@ from ...core.math.quaternion_arrays import angle_between
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import Pull, handle_of_bone, rotation_name, take_body, turning_bones
+from ..rig.body_snapshots import Pull, handle_bone, handle_of_bone, rotation_name, take_body, turning_bones
 from ..rig.planted_feet import lifted_weight, upward_over_height
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
@@ -112,7 +112,7 @@ class BodyDrag(BaseDrag):
         self.follows = follows
         handle = body_of(armature).handles.get(name) or handle_of_bone(armature, name)
         self._handle = Pull(f"{name} (dragged)", bone=name) if handle is None else Pull(handle.name)
-        grab = Grab(name) if handle is None else Grab(handle.bone, use_tail=handle.use_tail)
+        grab = Grab(name) if handle is None else Grab(handle_bone(armature, handle).name, use_tail=handle.use_tail)
         super().__init__(view_layer, armature, grab, pins)
 
     def _begin(self, view_layer: ViewLayer) -> None:

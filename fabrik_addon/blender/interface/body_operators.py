@@ -146,7 +146,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..drag.mirrored_pull import other_side
-        from ..rig.body_snapshots import Pull, find_handle
+        from ..rig.body_snapshots import Pull, find_handle, handle_bone
         from ..rig.targets_and_poles import armature_to_world
         from ..setup.body_handles import keep_pulls
         from ..solving.solve_body import pull_body
@@ -165,7 +165,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         if position is None and rotation is None:
             raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")
         own = Pull(handle.name, position, rotation)
-        other = other_side(armature, handle.bone, handle.use_tail)
+        other = other_side(armature, handle_bone(armature, handle).name, handle.use_tail)
         pulls = (own,) if other is None else (own, other.pull(own))
         result, changed, slipped = pull_body(context.view_layer, armature, pulls, self.follows)
         keep_pulls(armature, pulls)

@@ -140,7 +140,7 @@ def find_handle(armature: Object, name: str) -> FabrikHandle:
     return handle
 
 
-def _handle_bone(armature: Object, handle: FabrikHandle | _AddedHandle) -> PoseBone:
+def handle_bone(armature: Object, handle: FabrikHandle | _AddedHandle) -> PoseBone:
     """Return the bone of a handle.
 
     Raises:
@@ -161,7 +161,7 @@ def handle_place(armature: Object, handle: FabrikHandle | _AddedHandle) -> Vecto
     Raises:
         FabrikError: its bone isn't there any more.
     """
-    bone = _handle_bone(armature, handle)
+    bone = handle_bone(armature, handle)
     return (bone.tail if handle.use_tail else bone.head).copy()
 
 
@@ -211,7 +211,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     held = [one for one in body_of(armature).handles if one.name not in pulled and _is_held(one)]
     roles = _roles(armature)
     following = {
-        name for one in pulled.values() for name in following_bones(_handle_bone(armature, one), roles, follows)
+        name for one in pulled.values() for name in following_bones(handle_bone(armature, one), roles, follows)
     }
     if follows != 'BODY':
         held = [one for one in held if one.bone in following]
@@ -220,7 +220,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     look = look_of(armature)
     if look is not None and look.head.name not in following:
         look = None
-    bones = {one.name: _handle_bone(armature, one) for one in (*pulled.values(), *held)}
+    bones = {one.name: handle_bone(armature, one) for one in (*pulled.values(), *held)}
     root = _common_root(armature, [*bones.values(), *([look.head] if look is not None else [])])
     root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
     turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
@@ -296,7 +296,7 @@ def _desired(armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull |
     if position is None and (handle.use_pin or handle.use_position):
         position = handle_place(armature, handle)
     if rotation is None and (handle.use_pin or (handle.use_rotation and not is_looking)):
-        rotation = _handle_bone(armature, handle).matrix.to_quaternion()
+        rotation = handle_bone(armature, handle).matrix.to_quaternion()
     return Pull(handle.name, position, rotation)
 
 
