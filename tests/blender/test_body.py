@@ -33,6 +33,7 @@ from tests.blender.rigs import (
     clear_scene,
     enter_pose_mode,
     generated_rig,
+    leave_mode,
     linked,
     make_armature,
     make_tail,
@@ -177,6 +178,35 @@ def test_limits_in_a_library_override_are_kept_and_move_no_bone(tmp_path: Path) 
     assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
     assert not any(bone.constraints for bone in rig.pose.bones) and not rig.fabrik.body.parts
     assert rig.pose.bones["LeftLeg"].use_ik_limit_x
+
+
+def test_own_limits_in_a_library_override_stay_and_those_given_go(tmp_path: Path) -> None:
+    """As without an override: what was there before, or was changed since, isn't the body's."""
+    stick_figure()
+    shot = str(tmp_path / "shot.blend")
+    rig = overridden(tmp_path)
+    for bone in rig.pose.bones:
+        bone.select = bone.name == "LeftForeArm"
+    assert bpy.ops.pose.fabrik_limits_set(joint="ELBOW") == {"FINISHED"}
+    own: Any = rig.pose.bones["LeftForeArm"].constraints["FABRIK Limits"]
+    own.max_x, own.min_x = math.radians(77.0), math.radians(-7.0)
+    limits = bone_limits.limits_of(rig.pose.bones["LeftForeArm"])
+    make_body(rig)
+    changed: Any = rig.pose.bones["RightForeArm"].constraints["FABRIK Limits"]
+    (axis,) = [axis for axis in "xyz" if getattr(changed, f"min_{axis}") != getattr(changed, f"max_{axis}")]
+    setattr(changed, f"max_{axis}", 1.0)
+    kept = bone_limits.limits_of(rig.pose.bones["RightForeArm"])
+    leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=shot)
+    bpy.ops.wm.open_mainfile(filepath=shot)
+    rig = next(one for one in bpy.data.objects if one.override_library)
+    enter_pose_mode(rig)
+    for press in (bpy.ops.pose.fabrik_body_find, bpy.ops.pose.fabrik_body_remove):
+        assert bone_limits.limits_of(rig.pose.bones["LeftLeg"]) != bone_limits.UNLIMITED
+        assert press() == {"FINISHED"}
+        assert bone_limits.limits_of(rig.pose.bones["LeftForeArm"]) == limits
+        assert bone_limits.limits_of(rig.pose.bones["RightForeArm"]) == kept
+    assert {bone.name for bone in rig.pose.bones if bone.constraints} == {"LeftForeArm", "RightForeArm"}
 
 
 # Make, correct, find again, remove

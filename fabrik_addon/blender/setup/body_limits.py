@@ -14,8 +14,7 @@ from mathutils import Vector
 from ..rig.body_properties import FabrikPart, body_of
 from ..rig.body_snapshots import turning_bones
 from ..rig.bone_limits import limits_of
-from ..rig.overrides import BODY_LIMITS
-from .override_limits import kept_in_override, limit_settings_of
+from .override_limits import all_limits_of, kept_in_override, restore_limits
 from .usual_limits import HORIZONTAL_SHOULDER, RANGES, Ranges, limit_ball, limit_joint
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         bone = armature.pose.bones[part.bone]
         if part.role not in joints or _has_limits(bone) or not _points_along(armature, part, bone):
             continue
-        before = limit_settings_of(bone)
+        before = all_limits_of(bone)
         joint = joints[part.role]
         is_ball = creature == "human" and joint in RANGES
         # A person's spine and neck are wholes, however many bones they have: with the range of a neck for each of three
@@ -78,8 +77,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         with kept_in_override(bone):
             if not (is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up)):
                 limit_joint(bone, joint, -forward if part.role == 'SHIN' else forward)
-        if armature.override_library is None:
-            given[bone.name] = [before, limit_settings_of(bone), _rest_place(bone)]
+        given[bone.name] = [before, all_limits_of(bone), _rest_place(bone)]
     body.given_limits = json.dumps(given) if given else ""
 
 
@@ -109,13 +107,8 @@ def take_limits_back(armature: Object) -> None:
     for name, (before, given, *place) in limited.items():
         # Bodies of files that were saved without the bone's rest place have no third item.
         bone = armature.pose.bones.get(name) or (renamed.get(str(place[0])) if place else None)
-        if bone is not None and limit_settings_of(bone) == given:
-            for setting, value in before.items():
-                setattr(bone, setting, value)
-    for bone in armature.pose.bones:
-        kept = bone.constraints.get(BODY_LIMITS)
-        if kept is not None:
-            bone.constraints.remove(kept)
+        if bone is not None and all_limits_of(bone) == given:
+            restore_limits(bone, before)
     body.given_limits = ""
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,34 @@ if TYPE_CHECKING:
 LIMIT_SETTINGS = tuple(f"{name}_{axis}" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max") for axis in "xyz")
 """Properties of a pose bone."""
 
+_KEPT_SETTINGS = tuple(f"{name}_{axis}" for name in ("use_limit", "min", "max") for axis in "xyz")
+"""Properties of the constraint that keeps a bone's limits in an override."""
+
 
 def limit_settings_of(bone: PoseBone) -> dict[str, bool | float]:
     """Return a bone's IK limits and IK locks by the names of its properties."""
     return {setting: getattr(bone, setting) for setting in LIMIT_SETTINGS}
+
+
+def all_limits_of(bone: PoseBone) -> dict[str, bool | float]:
+    """Return a bone's IK limits and IK locks, and the limits that a constraint keeps, where there is one."""
+    kept = bone.constraints.get(BODY_LIMITS)
+    return limit_settings_of(bone) | ({} if kept is None else {name: getattr(kept, name) for name in _KEPT_SETTINGS})
+
+
+def restore_limits(bone: PoseBone, limits: Mapping[str, bool | float]) -> None:
+    """Give a bone limits that ``all_limits_of`` has returned."""
+    for setting in LIMIT_SETTINGS:
+        setattr(bone, setting, limits[setting])
+    former = bone.constraints.get(BODY_LIMITS)
+    if former is not None:
+        bone.constraints.remove(former)
+    kept = {setting: limits[setting] for setting in _KEPT_SETTINGS if setting in limits}
+    if kept:
+        constraint = bone.constraints.new('LIMIT_ROTATION')
+        constraint.name, constraint.owner_space, constraint.mute = BODY_LIMITS, 'LOCAL', True
+        for setting, value in kept.items():
+            setattr(constraint, setting, value)
 
 
 @contextmanager
@@ -32,17 +56,8 @@ def kept_in_override(bone: PoseBone) -> Iterator[None]:
     if bone.id_data.override_library is None:
         return
     lower, upper = limits_of(bone, with_locks=False, with_constraints=False)
-    for setting, value in before.items():
-        setattr(bone, setting, value)
-    former = bone.constraints.get(BODY_LIMITS)
-    if former is not None:
-        bone.constraints.remove(former)
-    if not any(math.isfinite(angle) for angle in (*lower, *upper)):
-        return
-    constraint = bone.constraints.new('LIMIT_ROTATION')
-    constraint.name, constraint.owner_space, constraint.mute = BODY_LIMITS, 'LOCAL', True
+    limits: dict[str, bool | float] = {}
     for axis, low, high in zip("xyz", lower, upper, strict=True):
         if math.isfinite(low):
-            setattr(constraint, f"use_limit_{axis}", True)
-            setattr(constraint, f"min_{axis}", low)
-            setattr(constraint, f"max_{axis}", high)
+            limits |= {f"use_limit_{axis}": True, f"min_{axis}": low, f"max_{axis}": high}
+    restore_limits(bone, before | limits)
