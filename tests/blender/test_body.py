@@ -387,6 +387,23 @@ def test_limits_of_a_renamed_bone_go_with_the_body(rigify: None) -> None:
     assert not armature.pose.bones["lower_arm.L"].use_ik_limit_x
 
 
+def test_limits_go_with_the_body_after_names_were_flipped(rigify: None) -> None:
+    """A bone keeps its limits and has the name of another one, whose limits differ: those of thighs do by side."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.pose.bones["shin.L"].ik_max_x = 0.5  # by hand
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.armature.select_all(action="SELECT")
+    bpy.ops.armature.flip_names()
+    bpy.ops.object.mode_set(mode="POSE")
+    for press in (bpy.ops.pose.fabrik_body_find, bpy.ops.pose.fabrik_body_remove):
+        assert press() == {"FINISHED"}
+        assert armature.pose.bones["shin.R"].ik_max_x == 0.5
+    assert [bone.name for bone in armature.pose.bones if bone_limits.limits_of(bone) != bone_limits.UNLIMITED] == [
+        "shin.R"
+    ]
+
+
 def test_a_body_of_a_library_is_found_again_and_removed_there_only(rigify: None, tmp_path: Path) -> None:
     armature = stick_figure()
     make_body(armature)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from mathutils import Vector
@@ -103,17 +103,22 @@ def take_limits_back(armature: Object) -> None:
     """Restore the limits of before the body was made, of the bones whose limits weren't changed since."""
     body = body_of(armature)
     limited = json.loads(body.given_limits or "{}")
-    renamed = {str(_rest_place(bone)): bone for bone in armature.pose.bones if bone.name not in limited}
+    at_place: defaultdict[str, list[PoseBone]] = defaultdict(list)
+    for bone in armature.pose.bones:
+        at_place[str(_rest_place(bone))].append(bone)
     for name, (before, given, *place) in limited.items():
-        # Bodies of files that were saved without the bone's rest place have no third item.
-        bone = armature.pose.bones.get(name) or (renamed.get(str(place[0])) if place else None)
+        # By its place first: Flip Names gives the bone's name to another one. Bodies of files that were saved without
+        # the bone's rest place have no third item.
+        there = at_place[str(place[0])] if place else []
+        named = armature.pose.bones.get(name)
+        bone = named if named in there or not there else there[0]
         if bone is not None and all_limits_of(bone) == given:
             restore_limits(bone, before)
     body.given_limits = ""
 
 
 def _rest_place(bone: PoseBone) -> list[float]:
-    """Return what tells a bone that was renamed: head and tail at rest."""
+    """Return what tells a bone whose name has changed: head and tail at rest."""
     return [*bone.bone.head_local[:], *bone.bone.tail_local[:]]
 
 
