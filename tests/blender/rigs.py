@@ -290,9 +290,14 @@ def error_of(operator: Any, **options: Any) -> str:
 
 def warnings_in(capfd: pytest.CaptureFixture[str]) -> list[str]:
     """Printed warnings about chains: in the background Blender prints operators' warnings, also its own about keys."""
-    ctypes.CDLL(None).fflush(None)  # C buffers what goes to a file
-    lines = capfd.readouterr().out.splitlines()
+    lines = printed(capfd).splitlines()
     return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: Chain ")]
+
+
+def printed(capfd: pytest.CaptureFixture[str]) -> str:
+    """What was printed since this was last asked."""
+    ctypes.CDLL(None).fflush(None)  # C buffers what goes to a file
+    return capfd.readouterr().out
 
 
 # Random numbers that are the same everywhere

@@ -28,6 +28,7 @@ from tests.blender.rigs import (
     metarig,
     overridden,
     pose_of,
+    printed,
     set_chain,
     update,
 )
@@ -218,6 +219,27 @@ def test_limits_of_a_library_override_are_saved(tmp_path: Path, how: str) -> Non
     bpy.ops.pose.fabrik_limits_set(joint="FREE")
     assert not any(map(math.isfinite, limits_of(rig.pose.bones["forearm.L"])[0]))
     assert not rig.pose.bones["forearm.L"].constraints
+
+
+@pytest.mark.parametrize("how", ["FREE", "SHOULDER", "preset"])
+def test_limits_of_the_library_that_stay_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], how: str) -> None:
+    """An override can only narrow them: it is said of the bones that have narrower limits than they were given."""
+    rig = metarig("basic_human_metarig")
+    rig.name = "Rig"
+    press([rig.pose.bones["forearm.L"]], "FINGER")
+    rig = overridden(tmp_path)
+    bones = [rig.pose.bones[name] for name in ("forearm.L", "forearm.R")]
+    press(bones, "FINGER")
+    assert "from the library" not in printed(capfd)
+    hinge = limits_of(bones[1])
+    if how == "preset":
+        assert bpy.ops.pose.fabrik_limits_preset(filepath=str(HUMAN_PRESET)) == {"FINISHED"}
+    else:
+        press(bones, how)
+    said = "Limits of 'forearm.L' come from the library and stay: they can be changed there only"
+    assert f"Warning: {said}" in printed(capfd)
+    assert limits_of(bones[0])[0][1:] == (0.0, 0.0), "a hinge"
+    assert limits_of(bones[1]) != hinge
 
 
 @pytest.mark.parametrize("roll", [0.0, 0.4, math.pi / 4.0, math.pi / 2.0, 2.5])

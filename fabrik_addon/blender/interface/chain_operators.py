@@ -23,6 +23,7 @@ from .operator_mixins import (
     PoseModeMixin,
     ReportErrorsMixin,
     warn_of_first_solve,
+    warn_of_library_limits,
 )
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
                     free_joint(bone)
                 else:
                     limit_joint(bone, self.joint)
+        warn_of_library_limits(self, context.selected_pose_bones)
         return {'FINISHED'}
 
 

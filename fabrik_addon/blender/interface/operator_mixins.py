@@ -4,18 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bpy.props import BoolProperty
 
 from ...core import FabrikError
 from ..rig.properties import chosen_chains, settings_of, shown_armature
+from ..rig.wording import listed
 from ..translation.messages import report
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Object, Operator
+    from bpy.types import Context, Object, Operator, PoseBone
 
 
 class PoseModeMixin:
@@ -113,6 +114,16 @@ class AsBonesMixin:
         (chain,) = chosen_chains(armature, only_active=True)
         goals = NewGoals(create_target=not is_pole, create_pole=is_pole, as_bones=self.as_bones)
         add_goals(context.scene, context.view_layer, armature, chain, goals)
+
+
+def warn_of_library_limits(operator: Operator, bones: Iterable[PoseBone]) -> None:
+    """Report the bones that have narrower limits than they were given, because those of the library stay."""
+    from ..setup.override_limits import is_narrower_in_library
+
+    names = [f"'{bone.name}'" for bone in bones if is_narrower_in_library(bone)]
+    if names:
+        limits = f"Limits of {listed(names)} come from the library and stay: they can be changed there only"
+        report(operator, {'WARNING'}, limits)
 
 
 def warn_of_first_solve(operator: Operator, context: Context, names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from ...core import FabrikError
 from ..rig.properties import chosen_chains
 from ..rig.wording import counted
 from ..translation.messages import report
-from .operator_mixins import HasChainsMixin, PoseModeMixin, ReportErrorsMixin
+from .operator_mixins import HasChainsMixin, PoseModeMixin, ReportErrorsMixin, warn_of_library_limits
 
 if TYPE_CHECKING:
     from bpy.types import Context
@@ -105,6 +105,7 @@ class POSE_OT_fabrik_limits_preset(_LoadPreset):
         if not limited:
             raise FabrikError("The preset has no limits for the selected bones")
         report(self, {'INFO'}, f"Limited {counted(len(limited), 'bone')}")
+        warn_of_library_limits(self, [context.object.pose.bones[name] for name in limited])
 
 
 class POSE_OT_fabrik_limits_preset_add(AddPresetBase, PoseModeMixin, Operator):  # type: ignore[misc]

@@ -48,6 +48,19 @@ def restore_limits(bone: PoseBone, limits: Mapping[str, bool | float]) -> None:
             setattr(constraint, setting, value)
 
 
+def is_narrower_in_library(bone: PoseBone) -> bool:
+    """Tell whether the limits that an override has from its library, which stay, are narrower than the bone's own."""
+    if bone.id_data.override_library is None:
+        return False
+    limits = all_limits_of(bone)
+    lower, upper = limits_of(bone, with_locks=False, with_constraints=False)
+    return any(
+        math.isfinite(low)
+        and (not limits.get(f"use_limit_{axis}") or low > limits[f"min_{axis}"] or high < limits[f"max_{axis}"])
+        for axis, low, high in zip("xyz", lower, upper, strict=True)
+    )
+
+
 @contextmanager
 def kept_in_override(bone: PoseBone) -> Iterator[None]:
     """Move the IK limits that a bone gets inside to a constraint if its armature is a library override."""
