@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,73 @@ def test_a_deleted_tip_is_missing_by_its_name() -> None:
     bpy.ops.object.mode_set(mode="POSE")
     assert chain.tip == "bone1"
     assert "'bone1'" in rigs.error_of(bpy.ops.pose.fabrik_solve)
+
+
+def edit(change: Callable[[], object]) -> None:
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.armature.select_all(action="SELECT")
+    change()
+    bpy.ops.object.mode_set(mode="POSE")
+
+
+def one_arm() -> Any:
+    return rigs.make_armature(
+        [
+            rigs.Bone("root", (0, 0, 0), (0, 0, 1)),
+            rigs.Bone("arm.L", (0.1, 0, 1), (1, 0, 1), "root"),
+            rigs.Bone("hand.L", (1, 0, 1), (2, 0, 1), "arm.L", True),
+        ]
+    )
+
+
+@pytest.mark.parametrize("renamed", [("hand.R", "palm.R"), ("hand.L", "palm.L")])
+def test_chains_of_both_sides_of_a_symmetrized_rig_follow_their_own_tips(renamed: tuple[str, str]) -> None:
+    """Blender gives the copy of a bone the key of the bone."""
+    armature = one_arm()
+    rigs.add_chain(armature, "hand.L", 2)
+    edit(bpy.ops.armature.symmetrize)
+    rigs.add_chain(armature, "hand.R", 2)
+    armature.fabrik.chains[0].tip = "hand.L"
+    rename(armature, *renamed, "POSE")
+    assert [chain.tip for chain in armature.fabrik.chains] == [
+        renamed[1] if tip == renamed[0] else tip for tip in ("hand.L", "hand.R")
+    ]
+
+
+@pytest.mark.parametrize("mode", ["POSE", "EDIT"])
+@pytest.mark.parametrize("side", ["L", "R"])
+def test_a_chain_of_one_side_of_a_symmetrized_rig_follows_its_tip(side: str, mode: str) -> None:
+    """Also where the other bone existed before, and comes first."""
+    armature = one_arm()
+    edit(bpy.ops.armature.symmetrize)
+    chain = rigs.add_chain(armature, f"hand.{side}", 2)
+
+    direction: Any = "NEGATIVE_X" if side == "R" else "POSITIVE_X"
+    edit(lambda: bpy.ops.armature.symmetrize(direction=direction))
+    keys = {bone.fabrik_key for bone in armature.pose.bones if bone.name.startswith("hand")}
+    assert keys == {chain.tip_key}
+    rename(armature, f"hand.{side}", f"palm.{side}", mode)
+    assert chain.tip == f"palm.{side}"
+    place = armature.data.bones[chain.tip].head_local.copy()
+    edit(bpy.ops.armature.flip_names)
+    assert armature.data.bones[chain.tip].head_local == place, "it has the other side's name"
+
+
+def test_a_tip_that_cannot_be_told_from_its_copy_is_missing_by_its_name() -> None:
+    armature = one_arm()
+    chain = rigs.add_chain(armature, "hand.L", 2)
+
+    def move_and_symmetrize() -> None:
+        armature.data.edit_bones["hand.L"].tail = (2, 0.5, 1)
+        bpy.ops.armature.symmetrize()
+
+    edit(move_and_symmetrize)
+    assert chain.tip == "hand.L"
+    chain.tip = "hand.L"
+    rename(armature, "hand.L", "palm.L", "POSE")
+    assert "there is no bone 'hand.L'" in rigs.error_of(bpy.ops.pose.fabrik_solve)
+    chain.tip = "palm.L"
+    assert chain.tip == "palm.L"
 
 
 def test_a_name_that_no_bone_has_is_kept_as_it_is() -> None:

@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from collections.abc import Callable
+from itertools import count
 from typing import Any, cast
 
 import bpy
@@ -82,23 +85,47 @@ def _name_now(armature: Any, key: int, name: str) -> str:
     So it is for chains that were set before there were keys. Any: the stubs don't know the keys of bones.
     """
     bones = armature.pose.bones if key and armature is not None and armature.pose else ()
-    if not bones or (name in bones and bones[name].fabrik_key == key):
+    bone = bones.get(name) if bones else None
+    if not bones or (bone is not None and bone.fabrik_key == key == _key_at_rest(bone)):
         return name
-    found: str = next((bone.name for bone in bones if bone.fabrik_key == key), name)
-    return found
+    return _name_of(bones, key, name) or name
+
+
+def _name_of(bones: Any, key: int, name: str) -> str:
+    """Return the name of the bone with a key; empty where there is none, or where several can't be told apart.
+
+    Blender copies the key with a bone, in Symmetrize and Duplicate. Of several bones the one that is where it was given
+    the key is no copy; where they are elsewhere, or all there, it is the one that has the name still.
+    """
+    found = [bone for bone in bones if bone.fabrik_key == key]
+    if len(found) > 1:
+        found = [bone for bone in found if _key_at_rest(bone) == key] or found
+    if len(found) > 1:
+        found = [bone for bone in found if bone.name == name]
+    return found[0].name if found else ""
 
 
 def _key_of(armature: Any, name: str) -> int:
     """Return the key of a bone, which it keeps when it is renamed; 0 where there is no such bone, or no key for it.
 
-    A bone without one is given one, unless its armature is linked.
+    A bone without one, or with that of the bone of which it is a copy, is given one, unless its armature is linked.
     """
-    bone = armature.pose.bones.get(name) if armature is not None and armature.pose else None
+    bones = armature.pose.bones if armature is not None and armature.pose else {}
+    bone = bones.get(name)
     if bone is None:
         return 0
-    if not bone.fabrik_key and armature.is_editable:
-        bone.fabrik_key = 1 + max(other.fabrik_key for other in armature.pose.bones)
+    has_own = bone.fabrik_key and _name_of(bones, bone.fabrik_key, name) == name
+    if not has_own and armature.is_editable:
+        taken = {other.fabrik_key for other in bones}
+        bone.fabrik_key = next(key for key in count(_key_at_rest(bone)) if key not in taken)
     return int(bone.fabrik_key)
+
+
+def _key_at_rest(bone: PoseBone) -> int:
+    """Return the key that a bone is given where it is at rest, as another bone at the same place would be."""
+    ends = (*bone.bone.head_local[:], *bone.bone.tail_local[:])
+    # Half of the keys, because a property is below 2^31; adding 0 makes 0 of -0.
+    return zlib.crc32(struct.pack("6f", *(round(end, 4) + 0.0 for end in ends))) // 2 or 1
 
 
 def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
