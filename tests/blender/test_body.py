@@ -363,6 +363,38 @@ def test_find_again_says_all_that_is_open_after_a_part_was_corrected_to_no_bone(
     assert {part.name for part in body.parts if not part.bone} == {"Chest", "Toe.L"}
 
 
+def test_animation_goes_with_the_handles_and_is_removed_with_them(rigify: None) -> None:
+    """Blender finds the animated settings of a handle by its place in the list."""
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    for name in ("Head", "Foot.L"):
+        body.handles[name].use_pin = True
+        body.handles[name].keyframe_insert("use_pin", frame=1)
+    body.handles["Foot.R"].driver_add("slack").driver.expression = "0.5"
+
+    def animated() -> tuple[list[str], list[str]]:
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+        return [one.name for one in body.handles if one.use_pin], [one.name for one in body.handles if one.slack > 0.0]
+
+    assert animated() == (["Head", "Foot.L"], ["Foot.R"])
+    body.parts["Chest"].bone = ""
+    assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
+    assert "Chest" not in body.handles
+    assert animated() == (["Head", "Foot.L"], ["Foot.R"])
+    assert bpy.ops.pose.fabrik_handle_remove(handle="Head") == {"FINISHED"}
+    assert animated() == (["Foot.L"], ["Foot.R"])
+    other = armature.copy()
+    before = body.given_limits, [one.name for one in body.handles]
+    for press in (bpy.ops.pose.fabrik_body_find, bpy.ops.pose.fabrik_body_remove):
+        with pytest.raises(RuntimeError, match=r"animates 'metarig.001' too"):
+            press()
+    assert (body.given_limits, [one.name for one in body.handles]) == before
+    bpy.data.objects.remove(other)
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    make_body(armature)
+    assert animated() == ([], [])
+
+
 def test_find_again_gives_limits_anew(rigify: None) -> None:
     """The limits of a part go with it, and its former bone is as before."""
     armature = metarig("human_metarig")

@@ -210,6 +210,61 @@ def test_removing_takes_the_active_chain_and_leaves_its_objects() -> None:
     assert error_of(bpy.ops.pose.fabrik_chain_remove).endswith("Add a chain first")
 
 
+def animated_chains() -> Any:
+    """Three chains, each with a curve in the action, one in an NLA strip and a driver."""
+    armature = make_tail(4)
+    for number, tip in enumerate(("bone1", "bone2", "bone3")):
+        chain = add_chain(armature, tip, 2)
+        for frame in (1, 20):
+            chain.weight = 1.0 + number + frame
+            chain.keyframe_insert("weight", frame=frame)
+        chain.driver_add("softness").driver.expression = f"0.1 * {number}"
+    animation = armature.animation_data
+    track = animation.nla_tracks.new()
+    for start in (1, 100):  # two strips of one action: its curves are changed once
+        track.strips.new("below", start, animation.action)
+    animation.action = None
+    for number, chain in enumerate(armature.fabrik.chains):
+        for frame in (1, 20):
+            chain.influence = 0.1 * (1 + number)
+            chain.keyframe_insert("influence", frame=frame)
+    return armature
+
+
+def animation_of(armature: Any) -> dict[str, tuple[float, ...]]:
+    bpy.context.scene.frame_set(20)
+    chains = armature.fabrik.chains
+    return {chain.name: tuple(round(v, 4) for v in (chain.weight, chain.influence, chain.softness)) for chain in chains}
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_the_other_chains_keep_their_animation_and_that_of_a_removed_one_goes(index: int) -> None:
+    """Blender finds the animated settings of a chain by its place in the list."""
+    armature = animated_chains()
+    before = animation_of(armature)
+    assert list(before.values()) == [(21.0, 0.1, 0.0), (22.0, 0.2, 0.1), (23.0, 0.3, 0.2)]
+    armature.fabrik.active_index = index
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    del before[f"bone{index + 1}"]
+    assert animation_of(armature) == before
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    add_chain(armature, "bone3", 2)
+    assert animation_of(armature) == {"bone3": (1.0, 1.0, 0.0)}
+
+
+def test_a_chain_whose_animation_others_have_too_is_not_removed() -> None:
+    armature = animated_chains()
+    add_chain(armature, "bone0", 1)
+    other = armature.copy()
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}, "it is the last one, and not animated"
+    armature.fabrik.active_index = 0
+    said = error_of(bpy.ops.pose.fabrik_chain_remove)
+    assert "' of 'Rig' animates 'Rig.001' too: give the object one of its own" in said
+    bpy.data.objects.remove(other)
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+
+
 def test_a_chain_added_again_has_not_been_solved() -> None:
     armature = make_tail(3)
     assert add_chain(armature, "bone2", 2).status == "NONE"

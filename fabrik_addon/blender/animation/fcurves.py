@@ -24,6 +24,7 @@ from bpy_extras.anim_utils import (
 from numpy.typing import NDArray
 
 from ...core import Array, FabrikError
+from ..rig.item_animation import check_not_linked
 
 if TYPE_CHECKING:
     from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene
@@ -217,7 +218,7 @@ class ActionEdit:
         action = animation.action if animation else None
         if action is None:
             return
-        _check_action(action, self.obj)
+        check_not_linked(action, self.obj)
         bag = action_get_channelbag_for_slot(action, animation.action_slot)
         for index in range(count):
             curve = bag.fcurves.find(channel.data_path, index=index) if bag else None
@@ -273,7 +274,7 @@ class ActionEdit:
             action = bpy.data.actions.new(f"{obj.name}Action")
             self._made.append("action")
             animation.action = action
-        _check_action(action, obj)
+        check_not_linked(action, obj)
         slot = animation.action_slot
         if slot is None:
             slot = action.slots.new('OBJECT', obj.name)
@@ -310,11 +311,6 @@ class ActionEdit:
             action.layers[0].strips.remove(action.layers[0].strips[0])
         elif "bag" in self._made:
             action.layers[0].strips[0].channelbags.remove(bag)
-
-
-def _check_action(action: Action, obj: Object) -> None:
-    if action.library is not None:
-        raise FabrikError(f"Action '{action.name}' of '{obj.name}' is linked: give the object one of its own")
 
 
 def _check_curve(curve: FCurve, channel: Channel) -> None:

@@ -117,13 +117,15 @@ class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..rig.item_animation import animation_goes_along
         from ..rig.last_results import forget_result
 
         settings = settings_of(context.object)
         (chain,) = chosen_chains(context.object, only_active=True)
         require_own_item(context.object, "fabrik.chains", chain.name)
-        forget_result(context.object, chain.name)
-        settings.chains.remove(settings.active_index)
+        with animation_goes_along(context.object, "fabrik.chains", settings.active_index):
+            forget_result(context.object, chain.name)
+            settings.chains.remove(settings.active_index)
         settings.active_index = max(0, min(settings.active_index, len(settings.chains) - 1))
 
 

@@ -140,9 +140,13 @@ class POSE_OT_fabrik_handle_remove(OfHandleMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..rig.item_animation import animation_goes_along
+
         handles, name = body_of(context.object).handles, self.chosen_handle(context).name
         require_own_item(context.object, "fabrik.body.handles", name)
-        handles.remove(handles.find(name))
+        index = handles.find(name)
+        with animation_goes_along(context.object, "fabrik.body.handles", index):
+            handles.remove(index)
 
 
 class POSE_OT_fabrik_handle_add(HasBodyMixin, Operator):

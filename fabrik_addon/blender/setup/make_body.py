@@ -17,6 +17,7 @@ from ...core.body.posture import HELD, PINNED
 from ...core.body.recognise import recognise
 from ..rig.body_look_at import LOOK_SETTINGS
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
+from ..rig.item_animation import animation_goes_along
 from ..rig.library_items import is_from_library
 from ..rig.overrides import bones_with_overrides
 from ..rig.rotation_channel import is_locked
@@ -82,8 +83,8 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         with_limits: whether bones without limits are given the usual ones.
 
     Raises:
-        FabrikError: no part is recognised, or no bone of one can be posed, or the body comes from a library; then
-            nothing has changed.
+        FabrikError: no part is recognised, or no bone of one can be posed, or the body comes from a library, or the
+            animation of its handles does or is another object's too; then nothing has changed.
     """
     _require_own_body(armature)
     bones = armature.pose.bones
@@ -103,10 +104,11 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         raise FabrikError(
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
         )
-    take_limits_back(armature)
-    _store_parts(armature, found)
     up, forward = Vector(recognition.up.tolist()), Vector(recognition.forward.tolist())
-    _store_handles(armature, up)
+    with animation_goes_along(armature, "fabrik.body.handles"):
+        take_limits_back(armature)
+        _store_parts(armature, found)
+        _store_handles(armature, up)
     if with_limits:
         give_limits(armature, recognition.creature, forward, up)
     body = body_of(armature)
@@ -127,13 +129,15 @@ def remove_body(armature: Object) -> None:
     """Remove a body with its handles and the limits that it has given.
 
     Raises:
-        FabrikError: the body comes from a library; then nothing has changed.
+        FabrikError: the body comes from a library, or the animation of its handles does or is another object's too;
+            then nothing has changed.
     """
     _require_own_body(armature)
     body = body_of(armature)
-    take_limits_back(armature)
-    body.parts.clear()
-    body.handles.clear()
+    with animation_goes_along(armature, "fabrik.body.handles"):
+        take_limits_back(armature)
+        body.parts.clear()
+        body.handles.clear()
     for name in ("active_part", "active_handle", "use_floor", "floor_height", "use_balance", *LOOK_SETTINGS):
         body.property_unset(name)
 

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: the curves and drivers of chains and handles, which Blender finds by the places of these in their lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from bpy_extras.anim_utils import action_get_channelbag_for_slot
+
+from ...core import FabrikError
+
+if TYPE_CHECKING:
+    from bpy.types import (
+        Action,
+        ActionChannelbag,
+        ActionChannelbagFCurves,
+        ActionSlot,
+        AnimData,
+        AnimDataDrivers,
+        FCurve,
+        NlaStrip,
+        Object,
+    )
+
+
+@contextmanager
+def animation_goes_along(armature: Object, collection: str, first: int = 0) -> Iterator[None]:
+    """Let curves and drivers go with the items that are moved in a collection inside, and remove those of removed ones.
+
+    Items are known by their names. The curves are those of the action and of NLA strips, in the object's slots.
+
+    Args:
+        armature: object.
+        collection: its path from the object, "fabrik.chains".
+        first: index of the first item that is removed or moved.
+
+    Raises:
+        FabrikError: an action with curves of these items is linked, or animates another object too; then nothing has
+            changed.
+    """
+    animation = armature.animation_data
+    if animation is None:
+        yield
+        return
+    of_items = re.compile(rf"{re.escape(collection)}\[(\d+)\](.*)")
+    owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [animation.drivers]
+    for bag, slot in _bags_of(animation).items():
+        if any(index >= first for _, index, _ in _animated(bag.fcurves, of_items)):
+            _check_own(bag, slot, armature)
+            owners.append(bag.fcurves)
+    before = [item.name for item in armature.path_resolve(collection)]
+    yield
+    items = armature.path_resolve(collection)
+    for curves in owners:
+        for curve, index, setting in _animated(curves, of_items):
+            place = items.find(before[index]) if index < len(before) else index
+            if place == -1:
+                curves.remove(curve)
+            elif place != index:
+                curve.data_path = f"{collection}[{place}]{setting}"
+
+
+def _animated(curves: Iterable[FCurve], of_items: re.Pattern[str]) -> list[tuple[FCurve, int, str]]:
+    """Return the curves of items, with the items' indices and the rest of the data paths."""
+    found = ((curve, of_items.fullmatch(curve.data_path)) for curve in curves)
+    return [(curve, int(path[1]), path[2]) for curve, path in found if path]
+
+
+def _bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
+    """Return the channelbags of an object, each once, with its slot."""
+    strips = [strip for track in animation.nla_tracks for strip in _with_inner(track.strips)]
+    users: list[AnimData | NlaStrip] = [animation, *strips]
+    found: dict[ActionChannelbag, ActionSlot] = {}
+    for user in users:
+        bag = action_get_channelbag_for_slot(user.action, user.action_slot)
+        if bag is not None:
+            found[bag] = user.action_slot
+    return found
+
+
+def _with_inner(strips: Iterable[NlaStrip]) -> Iterator[NlaStrip]:
+    """Yield NLA strips, and those in meta strips."""
+    for strip in strips:
+        yield strip
+        yield from _with_inner(strip.strips)
+
+
+def check_not_linked(action: Action, obj: Object) -> None:
+    """Refuse to change an object's action that is linked.
+
+    Raises:
+        FabrikError: it is.
+    """
+    if action.library is not None:
+        raise FabrikError(f"Action '{action.name}' of '{obj.name}' is linked: give the object one of its own")
+
+
+def _check_own(bag: ActionChannelbag, slot: ActionSlot, armature: Object) -> None:
+    action = cast("Action", bag.id_data)
+    check_not_linked(action, armature)
+    other = next((user for user in slot.users() if user != armature), None)
+    if other is not None:
+        raise FabrikError(
+            f"Action '{action.name}' of '{armature.name}' animates '{other.name}' too: give the object one of its own"
+        )
