@@ -497,6 +497,38 @@ def test_removing_leaves_the_pose_as_it_looks_and_keys_it_if_asked() -> None:
     assert paths == {armature.pose.bones[f"bone{i}"].path_from_id("rotation_quaternion") for i in range(4)}
 
 
+@pytest.mark.parametrize("insert_keys", [False, True])
+def test_bones_that_are_keyed_otherwise_keep_the_pose_too(insert_keys: bool) -> None:
+    armature = rigs.make_tail(4)
+    for bone in armature.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    make_native(armature, "bone3", 3, target=(1.0, 0.3, 2.0))
+    bpy.context.scene.frame_set(10)
+    looks = rigs.matrices_of(armature)
+    assert bpy.ops.pose.fabrik_rig_remove(insert_keys=insert_keys) == {"FINISHED"}
+    assert rigs.matrices_of(armature) == pytest.approx(looks, abs=1e-5)
+    bpy.context.scene.frame_set(10)
+    assert (abs(rigs.matrices_of(armature) - looks).max() < 1e-5) == insert_keys
+
+
+def test_poses_without_keys_outlast_making_making_again_and_removing() -> None:
+    neighbour, armature = rigs.make_tail(3, "Neighbour", "other"), rigs.make_tail(6)
+    for bone in (*armature.pose.bones, *neighbour.pose.bones):
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    action = armature.animation_data.action
+    neighbour.animation_data.action, neighbour.animation_data.action_slot = action, action.slots.new("OBJECT", "other")
+    rigs.update()
+    posed = [armature.pose.bones["bone0"], armature.pose.bones["bone5"], neighbour.pose.bones["other1"]]
+    for bone in posed:
+        bone.rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    make_native(armature, "bone3", 3, target=(1.0, 0.3, 2.0))
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    rigs.update()
+    for bone in posed:
+        assert bone.rotation_quaternion[:] == pytest.approx((0.8, 0.6, 0.0, 0.0))
+
+
 def armature_curves(action: Any) -> list[Any]:
     return [
         curve for layer in action.layers for strip in layer.strips for bag in strip.channelbags for curve in bag.fcurves

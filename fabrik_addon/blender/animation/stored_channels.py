@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object, PoseBone, ViewLayer
 
 TRANSFORM_CHANNELS = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")
 
@@ -41,3 +42,17 @@ def store_channels(objects: Iterable[Object]) -> StoredChannels:
     return StoredChannels(
         tuple((owner, tuple(getattr(owner, name)[:] for name in TRANSFORM_CHANNELS)) for owner in owners)
     )
+
+
+@contextmanager
+def kept_channels(view_layer: ViewLayer) -> Iterator[None]:
+    """WRITE: keep channels, keyed or not, where constraints, drivers and curves are made or removed.
+
+    After such a change Blender evaluates the animation of the present frame at the next update, also that of other
+    objects with the same action, over all that was posed and not keyed. So this update is done at the end, and what it
+    overwrites is restored. Whoever writes channels then updates the view layer again.
+    """
+    stored = store_channels(obj for obj in view_layer.objects if obj.animation_data is not None)
+    yield
+    view_layer.update()
+    stored.restore()

@@ -29,6 +29,7 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
+        from ..animation.stored_channels import kept_channels
         from ..native.build_rig import build_rig
         from ..native.eligibility import eligible_chains
         from ..native.find_rigs import solver_of
@@ -39,8 +40,9 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
         there = [solver_of(armature, each.settings) for each in eligible]
         again = [solver for solver in there if solver is not None]
         remove_rigs(context.view_layer, armature, again, keep_pose=False)
-        for each in eligible:
-            build_rig(context.scene, armature, each.settings, each.rest)
+        with kept_channels(context.view_layer):
+            for each in eligible:
+                build_rig(context.scene, armature, each.settings, each.rest)
         context.view_layer.update()
         for each in eligible:
             for warning in each.warnings:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import bpy
 from mathutils import Vector
 
+from ..animation.stored_channels import kept_channels
 from ..rig.rotation_channel import Channel, channel_for
 from ..solving.write_channels import write_channels
 from .custom_properties import HAD_ANIMATION, MARK, SOLVER
@@ -45,10 +46,11 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
         view_layer.update()
         looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in followed]
     stay_stretched = any(name == "scale" and _differs(bone.scale, Vector(values)) for bone, (name, values) in looks)
-    forget_inherited((bone for bone, _ in (*followed, *broken)), stay_stretched)
-    for bone, constraint in (*followed, *broken):
-        constraint.driver_remove("influence")
-        bone.constraints.remove(constraint)
+    with kept_channels(view_layer):
+        forget_inherited((bone for bone, _ in (*followed, *broken)), stay_stretched)
+        for bone, constraint in (*followed, *broken):
+            constraint.driver_remove("influence")
+            bone.constraints.remove(constraint)
     had_animation = any(solver[HAD_ANIMATION] for solver in solvers)
     for solver in solvers:
         # A copy of an armature looks at the original's solver: that one stays.
