@@ -315,6 +315,49 @@ def test_influence_its_keys_and_its_driver_come_along() -> None:
     assert foot.influence == pytest.approx(0.75)
 
 
+def key_rotations(armature: Object) -> None:
+    for bone in armature.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    update()
+
+
+@pytest.mark.parametrize("what", ["influence keyed", "influence driven", "mute keyed"])
+def test_keyed_bones_stay_where_a_constraint_with_an_animated_setting_had_them(
+    what: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = make_tail(6)
+    constraint = constrain(armature, "bone3", 3, make_empty("target", (0.5, 0.0, 2.5)))
+    key_rotations(armature)
+    if what == "influence driven":
+        constraint.driver_add("influence").driver.expression = "1.0"
+    else:
+        constraint.keyframe_insert(what.partition(" ")[0], frame=1)
+    update()
+    unkeyed = armature.pose.bones["bone5"]
+    unkeyed.rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    enter_pose_mode(armature)
+    before = heads(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert heads(armature) == pytest.approx(before, abs=1e-5)
+    assert unkeyed.rotation_quaternion[:] == pytest.approx((0.8, 0.6, 0.0, 0.0))
+    assert "has moved" not in notes(capfd)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert heads(armature) == pytest.approx(before, abs=1e-5)
+
+
+def test_a_solved_pose_without_keys_stays_on_the_way_to_constraints() -> None:
+    armature = make_tail(4)
+    chain = set_chain(armature, "bone3", 3, make_empty("target", (0.5, 0.0, 2.5)))
+    key_rotations(armature)
+    chain.keyframe_insert("influence", frame=1)
+    update()
+    enter_pose_mode(armature)
+    bpy.ops.pose.fabrik_solve()
+    before = heads(armature)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert heads(armature) == pytest.approx(before, abs=1e-3)
+
+
 @pytest.mark.parametrize("name", ["mute", "enabled"])
 def test_a_switch_that_is_keyed_comes_along_there_and_back(name: str) -> None:
     armature = make_leg()

@@ -32,6 +32,7 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
+from ..animation.stored_channels import kept_channels
 from ..rig.bone_kinematics import pose_matrices
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
@@ -95,28 +96,29 @@ def constraints_to_chains(
     posed: dict[str, PoseBone] = {}
     made = []
     unlocked: dict[str, tuple[list[PoseBone], list[Lock]]] = {}
-    for bone, constraint in found:
-        name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
-        rotated = _rotated_bones(bone, constraint)
-        locks = _unlock(rotated)
-        reason = _reason_against(armature, bone, constraint)
-        if reason:
-            restore_channels(locks)
-            result.not_carried.append(f"{name} stays as it is: {reason}")
-            continue
-        if locks:
-            names = ", ".join(f"'{link.name}'" for link in dict.fromkeys(link for link, _ in locks))
-            result.not_carried.append(
-                f"{name}: the rotation of {names} was locked, which Blender's IK ignores: unlocked"
-            )
-        if is_active(constraint):
-            posed |= {link.name: link for link in rotated}
-        chain = _add_chain(armature, bone, constraint, len(rotated))
-        result.converted.append(chain.name)
-        result.not_carried += [f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated)]
-        result.not_carried += [f"{name}: {what}" for what in _activate_chain(armature, constraint, chain)]
-        made.append((name, chain.name))
-        unlocked[chain.name] = rotated, locks
+    with kept_channels(view_layer):
+        for bone, constraint in found:
+            name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
+            rotated = _rotated_bones(bone, constraint)
+            locks = _unlock(rotated)
+            reason = _reason_against(armature, bone, constraint)
+            if reason:
+                restore_channels(locks)
+                result.not_carried.append(f"{name} stays as it is: {reason}")
+                continue
+            if locks:
+                names = ", ".join(f"'{link.name}'" for link in dict.fromkeys(link for link, _ in locks))
+                result.not_carried.append(
+                    f"{name}: the rotation of {names} was locked, which Blender's IK ignores: unlocked"
+                )
+            if is_active(constraint):
+                posed |= {link.name: link for link in rotated}
+            chain = _add_chain(armature, bone, constraint, len(rotated))
+            result.converted.append(chain.name)
+            result.not_carried += [f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated)]
+            result.not_carried += [f"{name}: {what}" for what in _activate_chain(armature, constraint, chain)]
+            made.append((name, chain.name))
+            unlocked[chain.name] = rotated, locks
     if not made:
         raise FabrikError("; ".join(result.not_carried))
     old_channels = write_pose(view_layer, list(posed.values()), before)

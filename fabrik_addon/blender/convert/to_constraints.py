@@ -21,6 +21,7 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
+from ..animation.stored_channels import kept_channels
 from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
@@ -57,18 +58,19 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     unsolved = []
-    for chain in chains:
-        reason = _reason_against(armature, chain)
-        if reason:
-            result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
-            continue
-        unsolved += _distance_messages(armature, chain) if chain.enabled else []
-        used = _constraint_for(armature, chain)
-        constraint = used or armature.pose.bones[chain.tip].constraints.new('IK')
-        _write_settings(armature, chain, constraint, is_new=used is None)
-        result.converted.append(chain.name)
-        messages = _unsupported(armature, chain) + _activate_constraint(armature, chain, constraint)
-        result.not_carried += [f"Chain '{chain.name}': {message}" for message in messages]
+    with kept_channels(view_layer):
+        for chain in chains:
+            reason = _reason_against(armature, chain)
+            if reason:
+                result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
+                continue
+            unsolved += _distance_messages(armature, chain) if chain.enabled else []
+            used = _constraint_for(armature, chain)
+            constraint = used or armature.pose.bones[chain.tip].constraints.new('IK')
+            _write_settings(armature, chain, constraint, is_new=used is None)
+            result.converted.append(chain.name)
+            messages = _unsupported(armature, chain) + _activate_constraint(armature, chain, constraint)
+            result.not_carried += [f"Chain '{chain.name}': {message}" for message in messages]
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
     every = settings_of(armature).chains
