@@ -302,6 +302,23 @@ def test_a_rig_that_cant_be_converted_doesnt_keep_others_from_it(rig: Path, capf
         assert code == 1 and "bad: Constraint 'IK' of bone 'bone2' stays" in found["error"]
 
 
+def test_what_is_saved_is_converted_whole_or_not_at_all(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    armature, pole = make_tail(6, "half"), make_empty("pole", (0.0, -5.0, 2.0))
+    for tip in ("bone2", "bone5"):
+        constraint = armature.pose.bones[tip].constraints.new("IK")
+        constraint.target, constraint.chain_count = bpy.data.objects["Rig target"], 3
+    constraint.pole_target, pole.use_fake_user = pole, True
+    bpy.context.scene.collection.objects.unlink(pole)
+    leave_mode()
+    output = rig.with_name("out.blend")
+    code, found = call(capfd, "convert", "--output", str(output))
+    assert code == 3 and any("its pole 'pole' is in no scene" in warning for warning in found["warnings"])
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    armature = bpy.data.objects["half"]
+    assert [(chain.tip, bool(chain.conversion)) for chain in armature.fabrik.chains] == [("bone2", True)]
+    assert [by.mute for bone in armature.pose.bones for by in bone.constraints] == [True, False]
+
+
 @pytest.mark.parametrize("words", [[], ["--armature", "Rig"]])
 def test_a_linked_rig_beside_its_override_is_left_alone(
     rig: Path, words: list[str], capfd: pytest.CaptureFixture[str]

@@ -432,6 +432,39 @@ def test_what_cant_be_a_chain_is_named_and_stays() -> None:
     assert "vertex group of 'mesh'" in reasons["vertex group"]
 
 
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_a_constraint_whose_goal_was_deleted_stays_and_the_others_are_converted(
+    role: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = make_tail(6)
+    goals = {name: make_empty(name, (0.5, -1.0, 2.0)) for name in ("target", "pole")}
+    first = constrain(armature, "bone2", 3, make_empty("other", (0.5, 0.0, 2.0)))
+    second = constrain(armature, "bone5", 3, goals["target"], goals["pole"])
+    bpy.context.scene.collection.objects.unlink(goals[role])  # as Delete in the viewport does
+    update()
+    enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert f"Constraint 'IK' of bone 'bone5' stays as it is: its {role} '{role}' is in no scene" in notes(capfd)
+    assert first.mute and not second.mute
+    assert [chain.tip for chain in armature.fabrik.chains] == ["bone2"]
+    assert armature.fabrik.chains[0].conversion
+
+
+def test_a_chain_whose_target_bone_is_gone_stays_and_the_others_are_converted(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    other = make_tail(2, "Other", "other")
+    armature = make_tail(6)
+    first = set_chain(armature, "bone2", 2, make_empty("target", (0.5, 0.0, 2.0)))
+    second = set_chain(armature, "bone5", 2, other)
+    second.subtarget = "gone"
+    enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    assert "Chain 'bone5' stays as it is: its target 'Other' has no bone 'gone'" in notes(capfd)
+    assert not first.enabled and second.enabled
+    assert [bone.name for bone in armature.pose.bones if bone.constraints] == ["bone2"]
+
+
 def test_the_constraints_of_selected_bones_alone() -> None:
     armature = make_leg()
     shin = constrain(armature, target=make_empty("target", TARGETS[0]))

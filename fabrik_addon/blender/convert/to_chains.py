@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.rotation_channel import has_locks, rotation_from
 from ..rig.snapshot import take_snapshot
+from ..rig.targets_and_poles import target_position
 from ..rig.wording import plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
@@ -101,7 +103,7 @@ def constraints_to_chains(
             name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
             rotated = _rotated_bones(bone, constraint)
             locks = _unlock(rotated)
-            reason = _reason_against(armature, bone, constraint)
+            reason = _reason_against(view_layer, armature, bone, constraint)
             if reason:
                 restore_channels(locks)
                 result.not_carried.append(f"{name} stays as it is: {reason}")
@@ -125,9 +127,6 @@ def constraints_to_chains(
     result.changed = [(bone, name) for bone, (name, _) in old_channels]
     result.not_carried += motion_messages(armature, before, _CHANGED_POSE)
     result.not_carried += _make_solvable(view_layer, armature, made)
-    for chain in [settings_of(armature).chains[chain_name] for _, chain_name in made]:
-        if chain.pole_target is not None:
-            keep_shape(view_layer, armature, chain)
     result.not_carried += _rotation_messages(view_layer, armature, dict(reversed(pair) for pair in made))
     old_values = {(bone.name, name): old for bone, (name, old) in old_channels}
     for chain_name, (rotated, locks) in unlocked.items():
@@ -195,7 +194,9 @@ def _unlock(bones: Sequence[PoseBone]) -> list[Lock]:
     return locks
 
 
-def _reason_against(armature: Object, bone: PoseBone, constraint: KinematicConstraint) -> str:
+def _reason_against(
+    view_layer: ViewLayer, armature: Object, bone: PoseBone, constraint: KinematicConstraint
+) -> str:
     """Return why a constraint can't be a chain; empty where it can."""
     if constraint.target is None:
         return "it has no target"
@@ -203,14 +204,16 @@ def _reason_against(armature: Object, bone: PoseBone, constraint: KinematicConst
         return "it keeps a distance (IK type 'Distance'), which a chain can't"
     if not constraint.use_location:
         return "it takes the target's rotation only, and a chain always takes its position"
-    for role, obj, name in (
-        ("target", constraint.target, constraint.subtarget),
-        ("pole", constraint.pole_target, constraint.pole_subtarget),
-    ):
-        if obj is not None and name and obj.type != 'ARMATURE':
+    goals = [("target", constraint.target, constraint.subtarget)]
+    if constraint.pole_target is not None:
+        goals.append(("pole", constraint.pole_target, constraint.pole_subtarget))
+    for role, obj, name in goals:
+        if name and obj.type != 'ARMATURE':
             return f"its {role} is a vertex group of '{obj.name}': parent an empty to its vertices instead"
     try:
         start_of(armature, _spec_of(bone, constraint))
+        for role, obj, name in goals:
+            target_position(view_layer, obj, name, role)
     except FabrikError as error:
         return str(error)
     return ""
@@ -334,12 +337,15 @@ def motion_messages(armature: Object, before: dict[str, Matrix], most: float) ->
 
 
 def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:
-    """WRITE: disable stretch for chains that can't be solved with it; return the reasons why chains can't be solved.
+    """WRITE: disable stretch for chains that can't be solved with it, and keep the bends of those with a pole.
 
     Args:
         view_layer: evaluated.
         armature: object with the chains.
         made: for each chain the words that name its constraint, and its name.
+
+    Returns:
+        the reasons why chains can't be solved.
     """
     messages = []
     for name, chain_name in made:
@@ -354,6 +360,9 @@ def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple
                 if not chain.use_stretch:
                     break
                 chain.use_stretch = False
+        if chain.pole_target is not None:
+            with suppress(FabrikError):  # a chain that can't be read: its reason is among the messages
+                keep_shape(view_layer, armature, chain)
     return messages
 
 
@@ -368,19 +377,19 @@ def _rotation_messages(view_layer: ViewLayer, armature: Object, made: Mapping[st
     messages = []
     try:
         groups = take_groups(view_layer, armature, [chain for chain in settings_of(armature).chains if chain.enabled])
+        found = [solved for group in groups for solved in solve_group(group)]
     except FabrikError:
         return []  # _make_solvable has named the chains that can't be solved
-    for group in groups:
-        for solved in solve_group(group):
-            bones = solved.snapshot.bones
-            angles = {
-                bone.name: 2.0 * math.acos(min(1.0, abs(bones.rotations[i].dot(rotation_from(bone, channel)))))
-                for i, (bone, channel) in zip(bones.free, solved.channels, strict=True)
-            }
-            worst = max(angles, key=lambda name: angles[name])
-            if solved.snapshot.name in made and angles[worst] > _VISIBLE_ROTATION:
-                name, angle = made[solved.snapshot.name], math.degrees(angles[worst])
-                has_pole = solved.snapshot.goals.poles is not None
-                reason = ", because with a pole every joint bends toward it" if has_pole else ""
-                messages.append(f"{name}: solving rotates bone '{worst}' by {plain(angle)} degrees{reason}")
+    for solved in found:
+        bones = solved.snapshot.bones
+        angles = {
+            bone.name: 2.0 * math.acos(min(1.0, abs(bones.rotations[i].dot(rotation_from(bone, channel)))))
+            for i, (bone, channel) in zip(bones.free, solved.channels, strict=True)
+        }
+        worst = max(angles, key=lambda name: angles[name])
+        if solved.snapshot.name in made and angles[worst] > _VISIBLE_ROTATION:
+            name, angle = made[solved.snapshot.name], math.degrees(angles[worst])
+            has_pole = solved.snapshot.goals.poles is not None
+            reason = ", because with a pole every joint bends toward it" if has_pole else ""
+            messages.append(f"{name}: solving rotates bone '{worst}' by {plain(angle)} degrees{reason}")
     return messages

@@ -112,8 +112,9 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
         return "it has no target, and a constraint needs one"
     try:
         start_of(armature, spec_of(chain))
+        armature_to_world(armature)
+        position_in_world(chain.target, chain.subtarget, "target")
         if chain.pole_target is not None:
-            armature_to_world(armature)
             position_in_world(chain.pole_target, chain.pole_subtarget, "pole")
     except FabrikError as error:
         return str(error)
