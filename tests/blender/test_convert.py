@@ -358,6 +358,74 @@ def test_a_solved_pose_without_keys_stays_on_the_way_to_constraints() -> None:
     assert heads(armature) == pytest.approx(before, abs=1e-3)
 
 
+def curves(armature: Object) -> Any:
+    return armature.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+
+
+def push_down(armature: Object) -> None:
+    """Put the action into a strip of the NLA."""
+    animation = armature.animation_data
+    action, slot = animation.action, animation.action_slot
+    strip = animation.nla_tracks.new().strips.new("strip", 1, action)
+    strip.action_slot, animation.action = slot, None
+    update()
+
+
+def values(owner: Any, name: str) -> list[float]:
+    found = []
+    for frame in range(1, 40, 3):
+        bpy.context.scene.frame_set(frame)
+        found.append(float(getattr(owner, name)))
+    return found
+
+
+def test_modifiers_of_a_curve_come_along_there_and_back() -> None:
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    for name, first, second in (("influence", 0.2, 0.8), ("mute", False, True)):
+        for frame, value in ((1, first), (6, second), (11, first)):
+            setattr(constraint, name, value)
+            constraint.keyframe_insert(name, frame=frame)
+    for curve in curves(armature):
+        curve.modifiers.new("CYCLES")
+    expected = [values(constraint, name) for name in ("influence", "mute")]
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    (chain,) = armature.fabrik.chains
+    assert values(chain, "influence") == pytest.approx(expected[0])
+    assert values(chain, "enabled") == [1.0 - value for value in expected[1]]
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert values(constraint, "influence") == pytest.approx(expected[0])
+    assert values(constraint, "mute") == expected[1]
+
+
+def test_an_influence_in_the_nla_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    constraint.keyframe_insert("influence", frame=1)
+    push_down(armature)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert "NLA strips animate its influence" in notes(capfd)
+
+
+@pytest.mark.parametrize("how", ["in the NLA", "with noise"])
+def test_a_switch_that_cant_be_carried_keeps_its_constraint_or_chain(how: str) -> None:
+    armature = make_leg()
+    target = make_empty("target", TARGETS[0])
+    constraint = constrain(armature, target=target)
+    chain = set_chain(armature, "foot", 1, target)
+    enter_pose_mode(armature)
+    constraint.keyframe_insert("mute", frame=1)
+    chain.keyframe_insert("enabled", frame=1)
+    if how == "in the NLA":
+        push_down(armature)
+    else:
+        for curve in curves(armature):
+            curve.modifiers.new("NOISE")
+    assert "switch it on and off" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
+    assert "switch it on and off" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    assert not constraint.mute and chain.enabled and len(armature.fabrik.chains) == 1
+
+
 @pytest.mark.parametrize("name", ["mute", "enabled"])
 def test_a_switch_that_is_keyed_comes_along_there_and_back(name: str) -> None:
     armature = make_leg()

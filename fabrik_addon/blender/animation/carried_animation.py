@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bpy_extras.anim_utils import animdata_get_channelbag_for_assigned_slot
+from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
 from .fcurves import read_keys, write_keys
 
 if TYPE_CHECKING:
     from bpy.types import FCurve, Object
+
+_OF_TIME = {'CYCLES', 'STEPPED'}
+"""Types of modifiers that change the time at which a curve is evaluated, and at most add its own steps."""
 
 
 def driver_of(obj: Object, data_path: str) -> FCurve | None:
@@ -85,19 +88,47 @@ def carry_curve(obj: Object, from_path: str, to_path: str, is_inverted: bool = F
 
     Args:
         obj: with both properties.
-        from_path, to_path: their data paths. The keys of a curve that the second one has already are replaced.
-        is_inverted: whether the copy's values are ``1 - v``.
+        from_path, to_path: their data paths. A curve that the second one has already is replaced.
+        is_inverted: whether the copy's values are ``1 - v``; then ``can_carry_switch`` has to be true.
     """
     bag = animdata_get_channelbag_for_assigned_slot(obj.animation_data)
     curve = bag.fcurves.find(from_path) if bag else None
     if bag is None or curve is None:
         return False
-    copy = bag.fcurves.find(to_path) or bag.fcurves.new(to_path)
-    write_keys(copy, read_keys(curve))
+    old = bag.fcurves.find(to_path)
+    if old is not None:
+        bag.fcurves.remove(old)
+    copy = bag.fcurves.new_from_fcurve(curve, data_path=to_path)
     if is_inverted:
         _invert_keys(copy)
-    copy.extrapolation, copy.mute = curve.extrapolation, False
+    copy.mute = False
     return True
+
+
+def can_carry_switch(obj: Object, data_path: str) -> bool:
+    """Tell whether the curve of a property can be carried with inverted values, and NLA strips have none.
+
+    Keys are mirrored at 0.5. Modifiers that repeat or hold the curve's values give the mirrored ones then.
+    """
+    curve = curve_of(obj, data_path)
+    is_mirrored = curve is None or not (
+        curve.sampled_points or any(not by.mute and by.type not in _OF_TIME for by in curve.modifiers)
+    )
+    return is_mirrored and not is_in_nla(obj, data_path)
+
+
+def is_in_nla(obj: Object, data_path: str) -> bool:
+    """Tell whether a strip of the NLA animates a property, and the action at hand doesn't: that isn't carried."""
+    animation = obj.animation_data
+    if animation is None or curve_of(obj, data_path) is not None:
+        return False
+    strips = [strip for track in animation.nla_tracks if not track.mute for strip in track.strips]
+    for strip in strips:
+        strips += strip.strips  # of a meta strip
+        bag = action_get_channelbag_for_slot(strip.action, strip.action_slot)
+        if bag is not None and bag.fcurves.find(data_path) is not None:
+            return True
+    return False
 
 
 def _invert_keys(curve: FCurve) -> None:

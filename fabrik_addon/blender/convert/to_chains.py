@@ -25,11 +25,13 @@ from mathutils import Matrix
 from ...core import FabrikError, Pose
 from ...core.goals.pole_angle import from_blender
 from ..animation.carried_animation import (
+    can_carry_switch,
     carry_curve,
     carry_driver,
     carry_inverted_driver,
     curve_of,
     driver_of,
+    is_in_nla,
     mute_curve,
     mute_driver,
 )
@@ -58,6 +60,11 @@ _CHANGED_POSE = 1e-4
 
 _VISIBLE_ROTATION = math.radians(1.0)
 """Rotation of a bone that is visible, and more than the imprecision of Blender's own IK."""
+
+SWITCHED = "NLA strips or modifiers of F-curves switch it on and off, which can't be carried over"
+"""Why a constraint or a chain stays as it is: converted, it would be switched on again beside what was made of it."""
+
+INFLUENCE_IN_NLA = "NLA strips animate its influence, which stays as it is now"
 
 _DEFAULT_ITERATIONS = 500
 """Iterations of a new IK constraint: only another number is a choice of the rig's author."""
@@ -194,9 +201,7 @@ def _unlock(bones: Sequence[PoseBone]) -> list[Lock]:
     return locks
 
 
-def _reason_against(
-    view_layer: ViewLayer, armature: Object, bone: PoseBone, constraint: KinematicConstraint
-) -> str:
+def _reason_against(view_layer: ViewLayer, armature: Object, bone: PoseBone, constraint: KinematicConstraint) -> str:
     """Return why a constraint can't be a chain; empty where it can."""
     if constraint.target is None:
         return "it has no target"
@@ -204,6 +209,8 @@ def _reason_against(
         return "it keeps a distance (IK type 'Distance'), which a chain can't"
     if not constraint.use_location:
         return "it takes the target's rotation only, and a chain always takes its position"
+    if not all(can_carry_switch(armature, constraint.path_from_id(name)) for name in ("mute", "enabled")):
+        return SWITCHED
     goals = [("target", constraint.target, constraint.subtarget)]
     if constraint.pole_target is not None:
         goals.append(("pole", constraint.pole_target, constraint.pole_subtarget))
@@ -297,11 +304,14 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
     for name in ("influence", "pole_angle"):
         if name == "pole_angle":
-            if driver_of(armature, f"{theirs}.{name}") or curve_of(armature, f"{theirs}.{name}"):
+            path = f"{theirs}.{name}"
+            if driver_of(armature, path) or curve_of(armature, path) or is_in_nla(armature, path):
                 messages.append("its pole angle is animated: the chain has that of this frame")
             continue
         carry_driver(armature, f"{theirs}.{name}", f"{ours}.{name}")
         carry_curve(armature, f"{theirs}.{name}", f"{ours}.{name}")
+        if is_in_nla(armature, f"{theirs}.{name}"):
+            messages.append(INFLUENCE_IN_NLA)
     # A constraint has two properties: "mute" is the inverse of the chain's "enabled".
     for name, is_inverted in (("mute", True), ("enabled", False)):
         path = f"{theirs}.{name}"

@@ -14,10 +14,12 @@ import numpy as np
 from ...core import FabrikError
 from ...core.goals.pole_angle import from_blender, is_straight, to_blender
 from ..animation.carried_animation import (
+    can_carry_switch,
     carry_curve,
     carry_driver,
     carry_inverted_driver,
     driver_of,
+    is_in_nla,
     mute_curve,
     mute_driver,
 )
@@ -27,7 +29,7 @@ from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..rig.wording import plain
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
-from .to_chains import Conversion, is_same, motion_messages, start_of
+from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
     from bpy.types import KinematicConstraint, Object, ViewLayer
@@ -110,6 +112,8 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
         return "it is pinned, and a constraint needs a target"
     if chain.target is None:
         return "it has no target, and a constraint needs one"
+    if not can_carry_switch(armature, chain.path_from_id("enabled")):
+        return SWITCHED
     try:
         start_of(armature, spec_of(chain))
         armature_to_world(armature)
@@ -205,8 +209,8 @@ def _activate_constraint(armature: Object, chain: FabrikChain, constraint: Kinem
     if driver_of(armature, f"{theirs}.influence") is None:
         carry_driver(armature, f"{ours}.influence", f"{theirs}.influence")
     carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
+    messages = [INFLUENCE_IN_NLA] if is_in_nla(armature, f"{ours}.influence") else []
     enabled, mute = f"{ours}.enabled", f"{theirs}.mute"
-    messages = []
     if carry_curve(armature, enabled, mute, is_inverted=True):
         mute_curve(armature, enabled)  # unmuted it would enable the chain at another frame
     if driver_of(armature, mute) is not None:
