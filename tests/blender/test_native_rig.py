@@ -18,7 +18,7 @@ import pytest
 from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.native.find_rigs import solvers_of
-from fabrik_addon.blender.native.modifier_inputs import group_inputs, input_path, set_input
+from fabrik_addon.blender.native.modifier_inputs import group_inputs, input_path, input_value, set_input
 from fabrik_addon.blender.rig.pole_shape_text import read_pole_shape
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
 
@@ -542,6 +542,55 @@ def test_making_again_replaces_and_shares_groups() -> None:
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
     assert count_blocks() == blocks
     assert all(len(bone.constraints) == (bone.name in {f"bone{i}" for i in range(4)}) for bone in armature.pose.bones)
+
+
+def native_inputs(armature: Any, chain_name: str) -> dict[str, Any]:
+    modifier = solvers_of(armature)[chain_name].modifiers[0]
+    return {item.name: input_value(modifier, item.identifier) for item in group_inputs(modifier)[1:]}
+
+
+def input_paths(armature: Any, chain_name: str) -> dict[str, str]:
+    modifier = solvers_of(armature)[chain_name].modifiers[0]
+    return {item.name: input_path(modifier, item.identifier) for item in group_inputs(modifier)}
+
+
+@pytest.mark.parametrize("gets_pole", [False, True])
+def test_keys_drivers_and_changed_inputs_outlast_making_again(gets_pole: bool) -> None:
+    armature, other = rigs.make_tail(4), rigs.make_empty("other", (1.0, 0.0, 2.0))
+    chain = rigs.set_chain(armature, "bone3", 3, rigs.make_empty("target", (1.0, 0.3, 2.0)))
+    chain.use_rotation, chain.use_limits = True, False
+    rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    solver = solvers_of(armature)["bone3"]
+    paths = input_paths(armature, "bone3")
+    for frame, value in ((1, 0.0), (21, 1.0)):
+        set_native(armature, "bone3", Influence=value)
+        solver.keyframe_insert(paths["Influence"], frame=frame)
+    solver.driver_add(paths["Softness"]).driver.expression = "0.125"
+    set_native(armature, "bone3", Target=other, **{"Rotation Offset": (0.1, 0.2, 0.3)})
+    bpy.context.scene.frame_set(21)
+    if gets_pole:
+        chain.pole_target = rigs.make_empty("pole", (0.0, -5.0, 1.0))
+    rigs.enter_pose_mode(armature)
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+        rigs.update()
+        found = native_inputs(armature, "bone3")
+        assert found["Influence"] == 1.0 and found["Softness"] == 0.125 and found["Target"] == other
+        assert found["Rotation Offset"] == pytest.approx((0.1, 0.2, 0.3))
+        assert found.get("Pole") == chain.pole_target
+    bpy.context.scene.frame_set(1)
+    assert native_inputs(armature, "bone3")["Influence"] == 0.0
+
+
+def test_a_setting_that_is_changed_too_is_that_of_the_chain() -> None:
+    armature, other = rigs.make_tail(4), rigs.make_empty("other", (1.0, 0.0, 2.0))
+    chain = make_native(armature, "bone3", 3, target=(1.0, 0.3, 2.0))
+    set_native(armature, "bone3", Softness=0.3, Target=other)
+    chain.softness, chain.target = 0.1, rigs.make_empty("newer", (1.0, 0.3, 1.0))
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    found = native_inputs(armature, "bone3")
+    assert found["Softness"] == pytest.approx(0.1) and found["Target"] == chain.target
 
 
 def test_follows_an_animated_root_a_moved_object_and_bones_of_its_own_armature(

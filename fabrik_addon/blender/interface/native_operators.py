@@ -29,21 +29,12 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
     bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
-        from ..animation.stored_channels import kept_channels
-        from ..native.build_rig import build_rig
         from ..native.eligibility import eligible_chains
-        from ..native.find_rigs import solver_of
-        from ..native.remove_rig import remove_rigs
+        from ..native.make_rigs import make_rigs
 
         armature = context.object
         eligible = eligible_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
-        there = [solver_of(armature, each.settings) for each in eligible]
-        again = [solver for solver in there if solver is not None]
-        remove_rigs(context.view_layer, armature, again, keep_pose=False)
-        with kept_channels(context.view_layer):
-            for each in eligible:
-                build_rig(context.scene, armature, each.settings, each.rest)
-        context.view_layer.update()
+        make_rigs(context.scene, context.view_layer, armature, eligible)
         for each in eligible:
             for warning in each.warnings:
                 report(self, {'WARNING'}, f"Chain '{each.settings.name}': {warning}")

@@ -4,16 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 import bpy
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix
 
 from .attribute_constraints import attribute_constraint, constraint_name
-from .custom_properties import CHAIN, HAD_ANIMATION, HOLDER, MARK, SOLVER, VERSION
+from .changed_inputs import settings_as_inputs
+from .custom_properties import CHAIN, HAD_ANIMATION, HOLDER, MADE, MARK, SOLVER, VERSION
 from .find_rigs import solvers_of
-from .modifier_inputs import Modifier, group_inputs, input_path, rotation_outputs, set_input, set_output_name
+from .modifier_inputs import (
+    InputValue,
+    Modifier,
+    group_inputs,
+    input_path,
+    rotation_outputs,
+    set_input,
+    set_output_name,
+)
 from .rest_chain import RestChain
 from .rig_group import rig_group
 from .write_bone_stretch import stretch_bones
@@ -27,7 +37,14 @@ COLLECTION = "FABRIK Native Rigs"
 MODIFIER = "FABRIK"
 
 
-def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestChain) -> Object:
+def build_rig(
+    scene: Scene,
+    armature: Object,
+    settings: FabrikChain,
+    rest: RestChain,
+    solver: Object | None = None,
+    changed: Mapping[str, InputValue] = MappingProxyType({}),
+) -> Object:
     """Make a chain follow its target without us.
 
     Args:
@@ -35,6 +52,8 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
         armature: object of the chain.
         settings: the chain.
         rest: the chain as it rests.
+        solver: of a rig that is made again; None makes one.
+        changed: inputs that aren't taken from the chain's settings, by name.
 
     Returns:
         the object whose modifier solves the chain.
@@ -43,24 +62,14 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     had_animation = bool(others[0][HAD_ANIMATION]) if others else armature.animation_data is not None
     collection = _collection(scene)
     name = f"FABRIK {armature.name} {settings.name}"
-    solver = _make_solver(collection, name, armature, rest)
+    solver = _place_solver(collection, name, armature, rest, solver or _make_solver(name))
     solver[CHAIN], solver[HAD_ANIMATION] = settings.name, had_animation
     goals = {"Target": _goal_object(collection, f"{name} target", solver, settings.target, settings.subtarget)}
     if rest.shape.kind.has_pole:
         goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
-    modifier: Modifier = solver.modifiers.new(MODIFIER, 'NODES')
+    modifier: Modifier = solver.modifiers[0] if solver.modifiers else solver.modifiers.new(MODIFIER, 'NODES')
     modifier.node_group = rig_group(name, rest)
-    values = {
-        "Pole Angle": settings.pole_angle,
-        "Rotation Offset": _tidy(Quaternion(settings.rotation_offset[:]).normalized()),
-        "Stretch Max": settings.stretch_max,
-        "Influence": settings.influence,
-        "Softness": settings.softness,
-        **goals,
-    }
-    for socket in group_inputs(modifier):
-        if socket.name in values:
-            set_input(modifier, socket.identifier, values[socket.name])
+    _set_inputs(solver, {**settings_as_inputs(settings), **goals}, changed)
     paths = {socket.name: input_path(modifier, socket.identifier) for socket in group_inputs(modifier)}
     # The object's session_uid, which is positive too, reads as 0 in drivers.
     required: list[tuple[ID, str]] = [(solver, f"{paths['Target']}.display_type")]
@@ -76,9 +85,13 @@ def build_rig(scene: Scene, armature: Object, settings: FabrikChain, rest: RestC
     return solver
 
 
-def _tidy(rotation: Quaternion) -> list[float]:
-    """Return Euler angles without the last digits, which a person sees and which are rounding."""
-    return [round(angle, 6) for angle in rotation.to_euler()[:]]
+def _set_inputs(solver: Object, made: Mapping[str, InputValue], changed: Mapping[str, InputValue]) -> None:
+    """Set the inputs of a solver's modifier to changed values, or to those of the chain, which are stored."""
+    modifier = solver.modifiers[0]
+    inputs = {socket.name: socket.identifier for socket in group_inputs(modifier) if socket.name in made}
+    for name, identifier in inputs.items():
+        set_input(modifier, identifier, changed.get(name, made[name]))
+    solver[MADE] = {name: made[name] for name in inputs if made[name] is not None}
 
 
 def _collection(scene: Scene) -> Collection:
@@ -92,24 +105,31 @@ def _collection(scene: Scene) -> Collection:
     return collection
 
 
-def _make_solver(collection: Collection, name: str, armature: Object, rest: RestChain) -> Object:
+def _make_solver(name: str) -> Object:
     """Make the object that solves: curves with a single point, because Blender passes them on in the least time."""
     curves = bpy.data.hair_curves.new(name)
     curves.add_curves([1])
-    solver = bpy.data.objects.new(name, curves)
-    solver[MARK] = VERSION
+    return bpy.data.objects.new(name, curves)
+
+
+def _place_solver(collection: Collection, name: str, armature: Object, rest: RestChain, solver: Object) -> Object:
+    """Hang the object that solves at the root of its chain; return it."""
+    solver[MARK], solver.name, solver.data.name = VERSION, name, name
+    solver.driver_remove("location")
+    solver.location = (0.0, 0.0, 0.0)
     root = rest.bones[0]
     hang(solver, armature, root.parent.name if root.parent else "", rest.root)
     if rest.root_moves:
         for axis in range(3):
             _drive(solver, "location", axis, [(armature, f"{root.path_from_id('location')}[{axis}]")])
-    collection.objects.link(solver)
+    if solver not in collection.objects.values():
+        collection.objects.link(solver)
     return solver
 
 
 def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
     """Parent an object to an armature, or to one of its bones, at a place in its space; its own transform is none."""
-    obj.parent = armature
+    obj.parent, obj.parent_type = armature, 'OBJECT'
     obj.matrix_parent_inverse = place
     if bone_name:
         obj.parent_type = 'BONE'

@@ -14,6 +14,9 @@ chains that use them, and no new chain uses them. 3: all but the shortest chains
 CHAIN, HAD_ANIMATION = "fabrik_chain", "fabrik_had_animation"
 """On a solver: its chain's name, and whether its armature had animation data before there were native rigs."""
 
+MADE = "fabrik_made"
+"""On a solver: the inputs that its modifier got from the settings of the chain, by name. Others were changed since."""
+
 INHERITED = "fabrik_inherited"
 """On a bone of an armature that inherits scale otherwise because its chain is stretched: how it did before."""
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import bpy
 
 if TYPE_CHECKING:
-    from bpy.types import UILayout
+    from bpy.types import Object, UILayout
 
 _IS_OLD = bpy.app.version < (5, 2, 0)
 
 Modifier: TypeAlias = Any
 """A geometry nodes modifier; ``Any``, because the stub, of Blender 5.0, lacks its properties of 5.2."""
+
+InputValue: TypeAlias = "float | tuple[float, ...] | Object | None"
 
 Item: TypeAlias = Any
 """An input or output in a group's interface; ``Any``, because the stub gives items no attributes of sockets."""
@@ -46,6 +48,12 @@ def draw_input(layout: UILayout, modifier: Modifier, identifier: str, name: str)
         layout.prop(modifier, f'["{identifier}"]', text=name)
     else:
         layout.prop(getattr(modifier.properties.inputs, identifier), "value", text=name)
+
+
+def input_value(modifier: Modifier, identifier: str) -> InputValue:
+    """Return what a group's input is."""
+    value = modifier[identifier] if _IS_OLD else getattr(modifier.properties.inputs, identifier).value
+    return tuple(value) if hasattr(value, "__len__") else value
 
 
 def set_input(modifier: Modifier, identifier: str, value: object) -> None:

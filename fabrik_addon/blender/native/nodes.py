@@ -153,6 +153,11 @@ class Nodes:
         self._add_socket(name, 'INPUT', kind, settings)
         return Socket(self, self._input.outputs[-2])  # the last socket is Blender's, for adding more
 
+    def skip_input(self) -> None:
+        """Give the inputs after this one the identifiers that they have where the group has one input more here."""
+        interface: Any = self.tree.interface  # Any: the stub gives no type to new sockets
+        interface.remove(interface.new_socket("", in_out='INPUT', socket_type=NUMBER))
+
     def output(self, name: str, value: Value, kind: str = "NodeSocketVector", **settings: object) -> None:
         """Add an output to the group."""
         self._add_socket(name, 'OUTPUT', kind, settings)

@@ -39,35 +39,50 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
     Returns:
         the bones whose channels changed, with the channels' names.
     """
-    followed = [(bone, constraint) for bone, constraint in native_constraints(armature) if constraint.target in solvers]  # type: ignore[attr-defined]
-    broken = broken_constraints(armature)
     looks: list[tuple[PoseBone, Channel]] = []
     if keep_pose:
         view_layer.update()
-        looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in followed]
+        looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in _following(armature, solvers)]
     stay_stretched = any(name == "scale" and _differs(bone.scale, Vector(values)) for bone, (name, values) in looks)
-    with kept_channels(view_layer):
-        forget_inherited((bone for bone, _ in (*followed, *broken)), stay_stretched)
-        for bone, constraint in (*followed, *broken):
-            constraint.driver_remove("influence")
-            bone.constraints.remove(constraint)
-    had_animation = any(solver[HAD_ANIMATION] for solver in solvers)
+    release_bones(view_layer, armature, solvers, stay_stretched)
     for solver in solvers:
         # A copy of an armature looks at the original's solver: that one stays.
         if solver.parent == armature:
             _remove_solver(solver)
-    _remove_empty_animation(armature, had_animation)
     purge()
     changed = write_channels(looks)
     view_layer.update()
     return [(bone, name) for bone, (name, _) in changed]
 
 
+def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object], stay_stretched: bool) -> None:
+    """Remove the constraints by which bones of an armature follow solvers, and those of solvers that are gone.
+
+    Args:
+        view_layer: the armature's.
+        armature: object of the chains.
+        solvers: of the rigs.
+        stay_stretched: the bones' channels will be those of the stretched pose.
+    """
+    constraints = [*_following(armature, solvers), *broken_constraints(armature)]
+    with kept_channels(view_layer):
+        forget_inherited((bone for bone, _ in constraints), stay_stretched)
+        for bone, constraint in constraints:
+            constraint.driver_remove("influence")
+            bone.constraints.remove(constraint)
+        _remove_empty_animation(armature, any(solver[HAD_ANIMATION] for solver in solvers))
+
+
+def _following(armature: Object, solvers: list[Object]) -> list[tuple[PoseBone, Constraint]]:
+    found = native_constraints(armature)
+    return [(bone, constraint) for bone, constraint in found if constraint.target in solvers]  # type: ignore[attr-defined]
+
+
 def purge() -> None:
     """Remove the solvers of deleted armatures, the empties of deleted solvers, and the groups that nothing uses."""
     for solver in unused_solvers():
         _remove_solver(solver)
-    _remove_made_for(None)
+    remove_made_for(None)
     remove_unused_groups()
     _remove_empty_collections()
 
@@ -88,14 +103,14 @@ def _differs(scale: Vector, other: Vector) -> bool:
 def _remove_solver(solver: Object) -> None:
     modifier: NodesModifier = solver.modifiers[0]  # type: ignore[assignment]  # the stub has the base class
     data, group = solver.data, modifier.node_group
-    _remove_made_for(solver)
+    remove_made_for(solver)
     bpy.data.objects.remove(solver)
     bpy.data.hair_curves.remove(data)  # type: ignore[arg-type]
     if group is not None and group.users == 0:
         bpy.data.node_groups.remove(group)
 
 
-def _remove_made_for(solver: Object | None) -> None:
+def remove_made_for(solver: Object | None) -> None:
     """Remove the empties at bones and the collections of targets of a solver, or of those that are deleted."""
     made: list[Object | Collection] = [*bpy.data.objects, *bpy.data.collections]
     bpy.data.batch_remove([each for each in made if each.get(SOLVER, "none") == solver and each.library is None])

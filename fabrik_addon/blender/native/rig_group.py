@@ -185,13 +185,20 @@ def _looked_up_joints(nodes: Nodes, goal: Goal, shape: RestShape, table: BendTab
 
 
 def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
-    """Add what a rigger may change; return it as a goal, and the rotation that the tip bone should have."""
+    """Add what a rigger may change; return it as a goal, and the rotation that the tip bone should have.
+
+    Each input has the same identifier in every chain's group, so that keys and drivers of a chain that gets a pole or a
+    rotation stay those of the same input.
+    """
     shape = rest.shape
     target_object = nodes.input("Target", "NodeSocketObject")
     pole = angle = None
     if shape.kind.has_pole:
         pole = nodes.object_location(nodes.input("Pole", "NodeSocketObject"))
         angle = nodes.input("Pole Angle", NUMBER, subtype='ANGLE')
+    else:
+        nodes.skip_input()
+        nodes.skip_input()
     influence = nodes.input("Influence", NUMBER, subtype='FACTOR', min_value=0.0, max_value=1.0, default_value=1.0)
     softness = nodes.input("Softness", NUMBER, subtype='FACTOR', min_value=0.0, max_value=0.5)
     # At influence 0 the tip at rest is the target: the pose at rest reaches it without a step.
@@ -201,4 +208,6 @@ def _goal_inputs(nodes: Nodes, rest: RestChain) -> tuple[Goal, Value]:
     if rest.has_rotation:
         desired = nodes.multiplied(rotation, nodes.input("Rotation Offset", "NodeSocketRotation"))
         desired = nodes.switch(influence > 0.0, desired, shape.tip_frame.to_euler(), 'ROTATION')
+    else:
+        nodes.skip_input()
     return Goal(target, softness, pole, angle, influence), desired

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""WRITE: native rigs made, and made again where chains have one.
+
+The solver of a rig that is made again stays, and with it the keys, drivers and NLA strips of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..animation.stored_channels import kept_channels
+from .build_rig import build_rig
+from .changed_inputs import changed_inputs
+from .find_rigs import solver_of
+from .remove_rig import purge, release_bones, remove_made_for
+
+if TYPE_CHECKING:
+    from bpy.types import Object, Scene, ViewLayer
+
+    from .eligibility import EligibleChain
+
+
+def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: Sequence[EligibleChain]) -> None:
+    """Make chains follow their targets without us.
+
+    Args:
+        scene: where the rigs' objects go.
+        view_layer: the armature's.
+        armature: object of the chains.
+        eligible: the chains, as they rest.
+    """
+    solvers = [solver_of(armature, each.settings) for each in eligible]
+    release_bones(view_layer, armature, [solver for solver in solvers if solver is not None], stay_stretched=False)
+    # A copy of an armature looks at the original's solver: it gets one of its own.
+    again = [solver if solver is not None and solver.parent == armature else None for solver in solvers]
+    changed = [changed_inputs(solver, each.settings) for solver, each in zip(again, eligible, strict=True)]
+    for solver in again:
+        if solver is not None:
+            remove_made_for(solver)
+    with kept_channels(view_layer):
+        for each, solver, inputs in zip(eligible, again, changed, strict=True):
+            build_rig(scene, armature, each.settings, each.rest, solver, inputs)
+    purge()
+    view_layer.update()
