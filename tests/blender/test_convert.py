@@ -598,6 +598,41 @@ def test_a_bone_whose_scale_is_constrained_is_held(capfd: pytest.CaptureFixture[
     assert "has moved" not in notes(capfd)
 
 
+@pytest.mark.parametrize("scaled", ["bone1", "bone3"])
+def test_sheared_bones_point_where_they_did_and_keep_their_scale(
+    scaled: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = make_tail(5)
+    constrain(armature, "bone4", 3, make_empty("target", (1.0, 0.3, 3.0)))
+    armature.pose.bones[scaled].scale = (1.0, 1.5, 0.7)
+    update()
+    scales = [bone.scale.copy() for bone in armature.pose.bones]
+    tails = {bone.name: bone.tail.copy() for bone in armature.pose.bones}
+    enter_pose_mode(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    update()
+    assert [bone.scale for bone in armature.pose.bones] == scales
+    for name in ("bone2", "bone3", "bone4"):
+        bone = armature.pose.bones[name]
+        assert bone.vector.angle(tails[name] - bone.head) < 1e-3
+    found = notes(capfd)
+    assert "inherits an uneven scale" in found and "other constraints" not in found
+
+
+@pytest.mark.parametrize("scale", [(-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (2.0, 2.0, 2.0)])
+def test_mirrored_and_scaled_bones_stay_where_they_are(scale: tuple[float, float, float]) -> None:
+    armature = make_tail(5)
+    armature.pose.bones["bone2"].scale = scale
+    constrain(armature, "bone4", 3, make_empty("target", (1.0, 0.3, 2.0)))
+    before = [bone.matrix.copy() for bone in armature.pose.bones]
+    enter_pose_mode(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    update()
+    for bone, matrix in zip(armature.pose.bones, before, strict=True):
+        assert np.array(bone.matrix) == pytest.approx(np.array(matrix), abs=1e-4)
+    assert armature.pose.bones["bone2"].scale[:] == pytest.approx(scale)
+
+
 def test_chains_that_turn_when_they_are_solved_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
     # Folded to both sides, so that no family of poses passes through the pose.
     points = [(0.0, 0.0, 0.0), (0.0, 0.0, 0.9), (0.0, 0.675, -0.269), (0.0, 0.675, 0.481)]

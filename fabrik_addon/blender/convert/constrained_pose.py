@@ -10,12 +10,13 @@ posed cat moved by 37 mm, because stretched shins copy their scale with an influ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
-from ..rig.bone_kinematics import basis_of
+from ..rig.bone_kinematics import basis_of, basis_with, pose_matrices, rotates_rigidly
 from ..rig.overrides import is_active
 from ..rig.rotation_channel import Channel, channel_for
 from ..solving.write_channels import write_channels
@@ -44,36 +45,57 @@ _OF_SCALE = {'COPY_SCALE', 'LIMIT_SCALE', 'MAINTAIN_VOLUME'}
 
 
 def write_pose(
-    view_layer: ViewLayer, bones: Sequence[PoseBone], desired: Mapping[str, Matrix]
+    view_layer: ViewLayer, bones: Sequence[PoseBone], stretched: Container[str], desired: Mapping[str, Matrix]
 ) -> list[tuple[PoseBone, Channel]]:
     """Write the channels with which bones have desired matrices, update the view layer, and return the old values.
 
     Args:
         view_layer: of the bones' armature.
         bones: to be posed.
+        stretched: names of bones of chains that Blender's IK may stretch: it changes location and scale of these alone.
         desired: matrices of all bones in armature space, by name.
     """
     channels: list[tuple[PoseBone, Channel]] = []
     scaled = []
-    for bone in bones:
+    sheared: dict[str, Matrix] = {}
+    for bone in sorted(bones, key=lambda bone: len(bone.parent_recursive)):
         others = {by.type for by in bone.constraints if is_active(by)} - {'IK', 'LIMIT_ROTATION'}
         if not others <= _OF_LOCATION | _OF_SCALE:
             continue  # the matrix has their rotation already: it would be applied twice
-        basis = basis_of(bone, desired[bone.name], desired[bone.parent.name] if bone.parent else None)
+        above = bone.parent.name if bone.parent else ""
+        parent = sheared.get(above, desired.get(above))
+        basis = basis_of(bone, desired[bone.name], parent)
         location, rotation, scale = basis.decompose()
+        keeps_shape = above not in sheared and rotates_rigidly(bone, parent)
+        if not (others or bone.name in stretched or keeps_shape):
+            rotation = _rotation_to_tail(bone, basis)
+            (sheared[bone.name],) = pose_matrices([bone], [basis_with(bone, rotation, bone.scale)], above=parent)
         channels.append((bone, channel_for(bone, rotation)))
         if others and others <= _OF_SCALE:
             scaled.append(bone)
-        if others:
+        if others or bone.name not in stretched:
             continue
-        # Blender's IK changes location and scale of bones where they stretch; elsewhere the differences are rounding.
         if (location - bone.matrix_basis.translation).length > _MOVED * bone.length and not bone.bone.use_connect:
             channels.append((bone, ("location", location[:])))
-        if (scale - bone.scale).length > _SCALED:
+        if (scale - bone.scale).length > _SCALED and bone.ik_stretch > 0.0:
             channels.append((bone, ("scale", scale[:])))
     old = write_channels(channels)
     view_layer.update()
     return old + _match_scales(view_layer, scaled, desired)
+
+
+def _rotation_to_tail(bone: PoseBone, basis: Matrix) -> Quaternion:
+    """Return the rotation with which a bone points to where its tail is with a basis ``B`` that no channels give.
+
+    Blender's IK rotates a bone in armature space, also where its parent frame ``S`` is sheared or uneven. Then
+    ``B = S^-1 M`` is no rotation times the bone's scale, and the parent's own end may be elsewhere: Y leads from where
+    the head will be to the tail, and X is kept as far as it is perpendicular to that.
+    """
+    across = basis.to_3x3().col[0] * math.copysign(1.0, bone.scale.x)
+    to_tail = basis @ Vector((0.0, bone.bone.length, 0.0)) - bone.matrix_basis.translation
+    y = (to_tail * math.copysign(1.0, bone.scale.y)).normalized()
+    x = (across - across.dot(y) * y).normalized()
+    return Matrix((x[:], y[:], x.cross(y)[:])).transposed().to_quaternion()
 
 
 def _match_scales(

@@ -36,7 +36,7 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..animation.stored_channels import kept_channels
-from ..rig.bone_kinematics import pose_matrices
+from ..rig.bone_kinematics import pose_matrices, rotates_rigidly
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
 from ..rig.last_results import forget_result
@@ -103,6 +103,7 @@ def constraints_to_chains(
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     posed: dict[str, PoseBone] = {}
+    stretched: set[str] = set()
     made = []
     unlocked: dict[str, tuple[list[PoseBone], list[Lock]]] = {}
     with kept_channels(view_layer):
@@ -122,6 +123,8 @@ def constraints_to_chains(
                 )
             if is_active(constraint):
                 posed |= {link.name: link for link in rotated}
+                if _is_stretching(constraint, rotated):
+                    stretched |= {link.name for link in rotated}
             chain = _add_chain(armature, bone, constraint, len(rotated))
             result.converted.append(chain.name)
             result.not_carried += [f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated)]
@@ -130,9 +133,9 @@ def constraints_to_chains(
             unlocked[chain.name] = rotated, locks
     if not made:
         raise FabrikError("; ".join(result.not_carried))
-    old_channels = write_pose(view_layer, list(posed.values()), before)
+    old_channels = write_pose(view_layer, list(posed.values()), stretched, before)
     result.changed = [(bone, name) for bone, (name, _) in old_channels]
-    result.not_carried += motion_messages(armature, before, _CHANGED_POSE)
+    result.not_carried += motion_messages(armature, before, _CHANGED_POSE, posed.values())
     result.not_carried += _make_solvable(view_layer, armature, made)
     result.not_carried += _rotation_messages(view_layer, armature, dict(reversed(pair) for pair in made))
     old_values = {(bone.name, name): old for bone, (name, old) in old_channels}
@@ -181,6 +184,11 @@ def _rotated_bones(bone: PoseBone, constraint: KinematicConstraint) -> list[Pose
     """Return the bones that a constraint rotates, tip first."""
     line = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
     return line[: constraint.chain_count or None]
+
+
+def _is_stretching(constraint: KinematicConstraint, rotated: Iterable[PoseBone]) -> bool:
+    """Tell whether a constraint may stretch the bones that it rotates."""
+    return constraint.use_stretch and any(link.ik_stretch > 0.0 for link in rotated)
 
 
 def _spec_of(bone: PoseBone, constraint: KinematicConstraint) -> ChainSpec:
@@ -250,9 +258,7 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     chain.weight = constraint.weight
     chain.use_pin = False
     chain.enabled = constraint.enabled
-    chain.use_stretch = constraint.use_stretch and any(
-        link.ik_stretch > 0.0 for link in _rotated_bones(bone, constraint)
-    )
+    chain.use_stretch = _is_stretching(constraint, _rotated_bones(bone, constraint))
     chain.use_rotation = constraint.use_rotation and constraint.use_tail
     chain.rotation_offset = (1.0, 0.0, 0.0, 0.0)
     if constraint.pole_target is not None:
@@ -282,7 +288,7 @@ def _unsupported(
         messages.append(f"{constraint.iterations} iterations: a chain stops by its tolerance")
     if armature.pose.ik_solver != 'LEGACY':
         messages.append(f"the settings of the solver '{armature.pose.ik_solver}'")
-    if constraint.use_stretch and any(link.ik_stretch > 0.0 for link in rotated):
+    if _is_stretching(constraint, rotated):
         messages.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
     if constraint.influence < 1.0:
         messages.append("influence blends the target there, and the bones' rotations here")
@@ -326,13 +332,16 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
     return messages
 
 
-def motion_messages(armature: Object, before: dict[str, Matrix], most: float) -> list[str]:
+def motion_messages(
+    armature: Object, before: Mapping[str, Matrix], most: float, rotated: Iterable[PoseBone] = ()
+) -> list[str]:
     """Return a message with the bone that has moved farthest, if that is more than a share of its length.
 
     Args:
         armature: object of the bones, evaluated.
         before: earlier matrices of all bones in armature space, by name.
         most: distance over a bone's length that isn't reported.
+        rotated: bones that Blender's IK rotates, before or now.
     """
     off = {
         bone.name: (bone.matrix.translation - before[bone.name].translation).length / bone.bone.length
@@ -341,9 +350,14 @@ def motion_messages(armature: Object, before: dict[str, Matrix], most: float) ->
     worst = max(off, key=lambda name: off[name])
     if off[worst] <= most:
         return []
-    return [
-        f"Bone '{worst}' has moved by {plain(100.0 * off[worst])} % of its length: other constraints or drivers act"
-    ]
+    share = plain(100.0 * off[worst])
+    for bone in rotated:
+        if bone.parent and not rotates_rigidly(bone, before[bone.parent.name]):
+            return [
+                f"Bone '{worst}' has moved by {share} % of its length: bone '{bone.name}' inherits an uneven scale, "
+                "with which Blender's IK rotates bones otherwise"
+            ]
+    return [f"Bone '{worst}' has moved by {share} % of its length: other constraints or drivers act"]
 
 
 def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:

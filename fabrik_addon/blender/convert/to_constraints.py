@@ -75,10 +75,13 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
             result.not_carried += [f"Chain '{chain.name}': {message}" for message in messages]
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
-    every = settings_of(armature).chains
-    undo_conversion(armature, [every[name] for name in result.converted], _moved_bones(armature))
+    converted = [settings_of(armature).chains[name] for name in result.converted]
+    undo_conversion(armature, converted, _moved_bones(armature))
     view_layer.update()
-    moved = motion_messages(armature, before, _BLENDER_IK_ERROR)
+    rotated = [
+        bone for each in converted for bone in bones_of_chain(armature, each.tip, each.chain_count, each.use_tail)
+    ]
+    moved = motion_messages(armature, before, _BLENDER_IK_ERROR, rotated)
     result.not_carried += unsolved if moved and unsolved else moved
     return result
 
