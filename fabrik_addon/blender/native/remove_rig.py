@@ -10,6 +10,7 @@ import bpy
 from mathutils import Vector
 
 from ..animation.stored_channels import kept_channels
+from ..rig.library_items import is_from_library, require_own_item
 from ..rig.rotation_channel import Channel, channel_for
 from ..solving.write_channels import write_channels
 from .custom_properties import HAD_ANIMATION, MARK, SOLVER
@@ -38,6 +39,9 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
 
     Returns:
         the bones whose channels changed, with the channels' names.
+
+    Raises:
+        FabrikError: as in ``release_bones``.
     """
     looks: list[tuple[PoseBone, Channel]] = []
     if keep_pose:
@@ -63,8 +67,19 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
         armature: object of the chains.
         solvers: of the rigs.
         stay_stretched: the bones' channels will be those of the stretched pose.
+
+    Raises:
+        FabrikError: a constraint comes from the library of the armature's override, which has it again when the file is
+            loaded; then nothing has changed.
     """
-    constraints = [*_following(armature, solvers), *broken_constraints(armature)]
+    constraints = _following(armature, solvers)
+    for bone, constraint in constraints:
+        require_own_item(armature, bone.path_from_id("constraints"), constraint.name)
+    constraints += [
+        (bone, constraint)
+        for bone, constraint in broken_constraints(armature)
+        if not is_from_library(armature, bone.path_from_id("constraints"), constraint.name)
+    ]
     with kept_channels(view_layer):
         forget_inherited((bone for bone, _ in constraints), stay_stretched)
         for bone, constraint in constraints:

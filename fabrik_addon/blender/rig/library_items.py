@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: which chains, parts and handles of a library override come from its library: Blender doesn't remove those."""
+"""READ: which chains, parts, handles and constraints of a library override come from its library.
+
+Blender doesn't remove those, or has them again when the file is loaded.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def is_from_library(armature: Object, collection: str, name: str = "") -> bool:
 
     Args:
         armature: object.
-        collection: path of the collection from the object, "fabrik.chains".
+        collection: path of the collection from the object, as "fabrik.chains".
         name: of the item; empty means any item.
     """
     override = armature.override_library
