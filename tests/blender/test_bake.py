@@ -883,6 +883,16 @@ def test_a_curve_that_cant_be_keyed_or_doesnt_show_is_named(what: str) -> None:
     assert "'bone1 rotation_quaternion[2]'" in message and what in message
 
 
+def test_a_curve_of_samples_is_named_and_keeps_them() -> None:
+    armature, _chain = animated_tail()
+    curve = curves_of(armature)['pose.bones["bone1"].rotation_quaternion', 2]
+    curve.convert_to_samples(1, 24)
+    before = [point.co[:] for point in curve.sampled_points]
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=10, frame_end=20)
+    assert "'bone1 rotation_quaternion[2]'" in message and "samples" in message
+    assert [point.co[:] for point in curve.sampled_points] == before and not curve.keyframe_points
+
+
 def test_a_curve_modifier_that_changes_the_keys_is_named() -> None:
     armature, _chain = animated_tail()
     curves_of(armature)['pose.bones["bone1"].rotation_quaternion', 2].modifiers.new("NOISE")

@@ -192,3 +192,14 @@ def test_a_body_that_can_not_be_baked_is_left_as_it_is(human: Object, prop: Obje
     assert "before the start frame" in error_of(ops.fabrik_body_bake, frame_start=3, frame_end=1)
     assert [bone.matrix_basis for bone in human.pose.bones] == before
     assert human.animation_data is None or human.animation_data.action is None
+
+
+def test_a_curve_of_samples_is_named_and_keeps_them(human: Object, prop: Object) -> None:
+    for frame in (1, 9):
+        human.pose.bones["forearm.L"].keyframe_insert("rotation_quaternion", frame=frame)
+    curves = human.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+    for curve in curves:
+        curve.convert_to_samples(1, 9)
+    message = error_of(ops.fabrik_body_bake, frame_start=3, frame_end=5)
+    assert "'forearm.L rotation_quaternion[0]'" in message and "samples" in message
+    assert all(curve.sampled_points and not curve.keyframe_points for curve in curves)

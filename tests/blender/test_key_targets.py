@@ -240,3 +240,15 @@ def test_a_target_that_something_holds_is_named_and_nothing_changes() -> None:
     chains[1].target.constraints.remove(chains[1].target.constraints[0])
     chains[1].target.lock_location[2] = True
     assert "locked" in error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
+
+
+def test_a_target_with_a_curve_of_samples_is_named_and_keeps_them() -> None:
+    _armature, chains = walker()
+    target = chains[0].target
+    for frame in (1, LAST):
+        target.keyframe_insert("location", index=1, frame=frame)
+    (curve,) = target.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+    curve.convert_to_samples(1, LAST)
+    message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=10, frame_end=20)
+    assert "location[1]" in message and "samples" in message
+    assert len(curve.sampled_points) and not curve.keyframe_points

@@ -183,7 +183,7 @@ class ActionEdit:
             count: of its components.
 
         Raises:
-            FabrikError: a curve can't be changed (locked), or isn't evaluated (muted).
+            FabrikError: a curve can't be changed (locked, sampled), or isn't evaluated (muted).
         """
         bag = self._channelbag()
         found = []
@@ -204,8 +204,8 @@ class ActionEdit:
         """Raise the errors that ``curves`` would raise, and make no curve.
 
         Raises:
-            FabrikError: a curve can't be changed (locked) or isn't evaluated (muted, another NLA track is solo), or the
-                action is linked.
+            FabrikError: a curve can't be changed (locked, sampled) or isn't evaluated (muted, another NLA track is
+                solo), or the action is linked.
         """
         animation = self.obj.animation_data
         if animation is not None and animation.use_nla and not animation.use_tweak_mode:
@@ -317,5 +317,8 @@ def _check_curve(curve: FCurve, channel: Channel) -> None:
     name = f"{channel.group} {channel.data_path.rpartition('.')[2]}[{curve.array_index}]"
     if curve.lock or (curve.group is not None and curve.group.lock):
         raise FabrikError(f"The curve '{name}' is locked: unlock it in the Graph Editor")
+    if len(curve.sampled_points):
+        # Blender inserts no keys here either; keys that are added by force delete the samples.
+        raise FabrikError(f"The curve '{name}' has samples instead of keys: use Samples to Keys in the Graph Editor")
     if curve.mute or (curve.group is not None and curve.group.mute):
         raise FabrikError(f"The curve '{name}' is muted, so keys on it would not show: unmute it in the Graph Editor")
