@@ -115,6 +115,47 @@ def time_remapping(_armature: Object, _target: Object) -> None:
     bpy.context.scene.render.frame_map_old, bpy.context.scene.render.frame_map_new = 100, 150
 
 
+def seconds(_armature: Object, target: Object) -> None:
+    """The target on a vertex that geometry nodes move by the scene's time in seconds."""
+    bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = 60, 1.5
+    nodes = bpy.data.node_groups.new("seconds", "GeometryNodeTree")
+    for in_out in ("INPUT", "OUTPUT"):
+        nodes.interface.new_socket("Geometry", in_out=in_out, socket_type="NodeSocketGeometry")
+    kinds = ("NodeGroupInput", "GeometryNodeSetPosition", "NodeGroupOutput", "GeometryNodeInputSceneTime")
+    given, moved, out, time = (nodes.nodes.new(kind) for kind in kinds)
+    nodes.links.new(given.outputs[0], moved.inputs["Geometry"])
+    nodes.links.new(time.outputs["Seconds"], moved.inputs["Offset"])
+    nodes.links.new(moved.outputs[0], out.inputs[0])
+    mesh = bpy.data.meshes.new("point")
+    mesh.from_pydata([(0, 0, 2.5)], [], [])
+    point = bpy.data.objects.new("point", mesh)
+    bpy.context.scene.collection.objects.link(point)
+    point.modifiers.new("Seconds", "NODES").node_group = nodes
+    target.animation_data_clear()
+    target.parent, target.parent_type, target.parent_vertices = point, "VERTEX", (0, 0, 0)
+
+
+def followed_track(_armature: Object, target: Object) -> None:
+    """The target on a track of the scene's clip, seen by its camera, which a marker changes."""
+    scene = bpy.context.scene
+    scene.render.resolution_x, scene.render.pixel_aspect_y = 1000, 1.5
+    image = bpy.data.images.new("frame", 64, 64)
+    image.filepath_raw, image.file_format = str(Path(bpy.app.tempdir) / "frame.png"), "PNG"
+    image.save()
+    scene.active_clip = bpy.data.movieclips.load(image.filepath_raw)
+    track = scene.active_clip.tracking.tracks.new(name="track", frame=1)
+    for frame in range(1, 25):
+        track.markers.insert_frame(frame, co=(0.2 + 0.02 * frame, 0.4))
+    for number, frame in enumerate((1, 12)):
+        camera = bpy.data.objects.new("camera", bpy.data.cameras.new("camera"))
+        scene.collection.objects.link(camera)
+        camera.location, camera.rotation_euler = (float(number), -6.0, 2.0), (1.5, 0.0, 0.0)
+        scene.timeline_markers.new("camera", frame=frame).camera = camera
+    target.animation_data_clear()
+    constraint = target.constraints.new("FOLLOW_TRACK")
+    constraint.use_active_clip, constraint.track = True, "track"
+
+
 def rigid_body(_armature: Object, target: Object) -> None:
     bpy.ops.rigidbody.world_add()
     mesh = bpy.data.meshes.new("ball")
@@ -155,11 +196,14 @@ CASES = [
     driver_on_the_active_scene,
     vertex_parent_on_a_deformed_mesh,
     time_remapping,
+    seconds,
+    followed_track,
     rigid_body,
     frame_handler,
     nla_strips,
 ]
 ALONE = {parents, constraints, drivers, vertex_parent_on_a_deformed_mesh, time_remapping, nla_strips, CASES[0]}
+ALONE |= {seconds, followed_track}
 """What needs no more than the objects and what they depend on."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import bpy
 
@@ -22,6 +22,14 @@ from .stored_channels import store_channels
 
 if TYPE_CHECKING:
     from bpy.types import Depsgraph, Object, Scene, ViewLayer
+
+
+_OF_SCENE = ("camera", "active_clip", "gravity", "use_gravity")
+_OF_RENDER = (
+    *("fps", "fps_base", "frame_map_old", "frame_map_new", "use_simplify", "simplify_subdivision"),
+    *("resolution_x", "resolution_y", "resolution_percentage", "pixel_aspect_x", "pixel_aspect_y"),
+)
+_OF_UNITS = ("system", "scale_length")
 
 
 class Frames(Protocol):
@@ -86,13 +94,32 @@ def _in_own_scene(scene: Scene, objects: Sequence[Object]) -> Iterator[Frames | 
     try:
         for obj in dict.fromkeys(objects):
             own.collection.objects.link(obj)
-        for name in ("frame_map_old", "frame_map_new", "use_simplify", "simplify_subdivision"):
-            setattr(own.render, name, getattr(scene.render, name))
+        _copy_settings(scene, own)
         frames = _SceneFrames(own, own.view_layers[0])
         own.frame_set(scene.frame_current)
         yield frames if _is_independent(scene, own.view_layers[0].depsgraph) else None
     finally:
         bpy.data.scenes.remove(own)
+
+
+def _copy_settings(scene: Scene, own: Scene) -> None:
+    """WRITE: give a scene the settings of another on which constraints, modifiers and geometry nodes depend.
+
+    A Transform Cache and the node Scene Time count seconds, Follow Track projects through the scene's camera, which
+    markers may change, onto the frame of the render.
+    """
+    # Any: settings of three types, by name.
+    settings: tuple[tuple[Any, Any, tuple[str, ...]], ...] = (
+        (scene, own, _OF_SCENE),
+        (scene.render, own.render, _OF_RENDER),
+        (scene.unit_settings, own.unit_settings, _OF_UNITS),
+    )
+    for given, copied, names in settings:
+        for name in names:
+            setattr(copied, name, getattr(given, name))
+    for marker in scene.timeline_markers:
+        if marker.camera is not None:
+            own.timeline_markers.new(marker.name, frame=marker.frame).camera = marker.camera
 
 
 @contextmanager
