@@ -277,6 +277,47 @@ def _settings(chain: Any) -> Iterator[tuple[str, Any]]:
         yield name, getattr(chain, name)
 
 
+@dataclass(frozen=True)
+class UnkeyedEdits:
+    """Keyed properties that were edited without a key: of a bone, of its constraint and of a light."""
+
+    armature: Object
+    bone: str
+    light: Object
+
+    def values(self) -> list[float]:
+        """What the properties are now, those of the armature as evaluated too."""
+        found = []
+        for obj in (self.armature, self.armature.evaluated_get(layer().depsgraph)):
+            bone = obj.pose.bones[self.bone]
+            found += [bone["a [\"switch\"]"], *bone["pair"], round(bone.constraints[0].influence, 4)]
+        return [*found, self.light.data.energy]
+
+    def are_kept(self) -> bool:
+        update()
+        return self.values() == [0.7, 0.5, 0.25, 0.6] * 2 + [55.0]
+
+
+def edit_without_key(armature: Object, name: str) -> UnkeyedEdits:
+    """Key properties of a bone, of its constraint and of a light at 0, and edit them without a key."""
+    bone = armature.pose.bones[name]
+    light = bpy.data.objects.new("light", bpy.data.lights.new("light", "POINT"))
+    bpy.context.scene.collection.objects.link(light)
+    bone["a [\"switch\"]"], bone["pair"] = 0.0, (0.0, 0.0)
+    constraint = bone.constraints.new("COPY_ROTATION")
+    constraint.target, constraint.influence, light.data.energy = light, 0.0, 10.0
+    for path in ('["a [\\"switch\\"]"]', '["pair"]'):
+        bone.keyframe_insert(path, frame=1)
+    constraint.keyframe_insert("influence", frame=1)
+    light.data.keyframe_insert("energy", frame=1)
+    update()
+    bone["a [\"switch\"]"], bone["pair"], constraint.influence, light.data.energy = 0.7, (0.5, 0.25), 0.6, 55.0
+    armature.update_tag()
+    edits = UnkeyedEdits(armature, name, light)
+    assert edits.are_kept()
+    return edits
+
+
 def error_of(operator: Any, **options: Any) -> str:
     """The error message of an operator that changes nothing."""
     update()

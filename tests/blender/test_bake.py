@@ -26,6 +26,7 @@ from tests.blender.rigs import (
     activate,
     clear_scene,
     distance_left,
+    edit_without_key,
     error_of,
     everything,
     keys_of,
@@ -549,6 +550,25 @@ def test_the_frame_and_what_was_posed_but_not_keyed_stay() -> None:
     assert finger.rotation_quaternion == Quaternion((1.0, 0.0, 0.0), 0.8)
     assert twig.rotation_quaternion == Quaternion((1.0, 0.0, 0.0), 0.6)
     assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
+
+
+@pytest.mark.parametrize("handlers", [[], [lambda *_: None]])
+def test_unkeyed_edits_of_keyed_properties_stay(handlers: list[Any]) -> None:
+    """Also where an add-on's handler acts on frame changes, so that the scene itself is evaluated."""
+    armature, _chain = animated_tail()
+    edits = edit_without_key(armature, "bone twig")
+    bpy.app.handlers.frame_change_post.extend(handlers)
+    try:
+        bake()
+        assert edits.are_kept()
+        armature.scale = (0.0, 0.0, 0.0)
+        armature.keyframe_insert("scale", frame=18)
+        armature.scale = (1.0, 1.0, 1.0)
+        armature.keyframe_insert("scale", frame=17)
+        assert "Frame 18" in error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+        assert edits.are_kept()
+    finally:
+        bpy.app.handlers.frame_change_post.clear()
 
 
 def carried_empty(armature: Object) -> Object:

@@ -13,7 +13,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Vector
 
-from tests.blender.rigs import error_of, make_empty, metarig, update
+from tests.blender.rigs import edit_without_key, error_of, make_empty, metarig, update
 
 ops: Any = bpy.ops.pose
 
@@ -192,6 +192,12 @@ def test_a_body_that_can_not_be_baked_is_left_as_it_is(human: Object, prop: Obje
     assert "before the start frame" in error_of(ops.fabrik_body_bake, frame_start=3, frame_end=1)
     assert [bone.matrix_basis for bone in human.pose.bones] == before
     assert human.animation_data is None or human.animation_data.action is None
+
+
+def test_a_bake_leaves_what_was_edited_without_a_key(human: Object, prop: Object) -> None:
+    edits = edit_without_key(human, "hand.R")
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=2) == {"FINISHED"}
+    assert edits.are_kept()
 
 
 def test_a_curve_of_samples_is_named_and_keeps_them(human: Object, prop: Object) -> None:

@@ -15,6 +15,7 @@ from mathutils import Euler, Vector
 
 from tests.blender.rigs import (
     Bone,
+    edit_without_key,
     error_of,
     everything,
     keys_of,
@@ -228,6 +229,18 @@ def test_keys_of_targets_outside_the_range_and_unkeyed_things_stay() -> None:
     assert bpy.context.scene.frame_current == 7
     assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
     assert armature.animation_data.action is not None
+
+
+def test_unkeyed_edits_of_keyed_channels_and_properties_stay() -> None:
+    armature, chains = walker()
+    target, pole = chains[0].target, chains[0].pole_target
+    for obj in (target, pole):
+        obj.keyframe_insert("rotation_euler", frame=1)
+        obj.rotation_euler.x = 0.5
+    edits = edit_without_key(armature, "foot.L")
+    snap()
+    assert edits.are_kept()
+    assert target.rotation_euler.x == pole.rotation_euler.x == 0.5
 
 
 def test_a_target_that_something_holds_is_named_and_nothing_changes() -> None:

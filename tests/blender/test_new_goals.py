@@ -17,6 +17,7 @@ from fabrik_addon.blender.rig.properties import shown_armature
 from tests.blender.rigs import (
     activate,
     add_chain,
+    edit_without_key,
     end_of,
     error_of,
     everything,
@@ -111,6 +112,29 @@ def test_targets_as_bones_have_a_collection_and_shapes_of_their_own_and_move_no_
     assert len(armature.data.collections_all["FABRIK Targets"].bones) == 3
     shapes = {bone.custom_shape.name for bone in armature.pose.bones if bone.custom_shape}
     assert shapes == {"FABRIK Target Shape", "FABRIK Pole Shape"}
+
+
+def test_targets_as_bones_leave_what_was_edited_without_a_key_on_all_armatures_in_pose_mode() -> None:
+    others = make_tail(2, "Other", "other", (3.0, 0.0, 0.0))
+    armature = make_tail(4)
+    leave_mode()
+    for obj in (others, armature):
+        obj.select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    poses = []
+    for obj in (others, armature):
+        for bone in obj.pose.bones:
+            bone.keyframe_insert("rotation_quaternion", frame=1)
+    edits = [edit_without_key(others, "other1"), edit_without_key(armature, "bone3")]
+    for obj in (others, armature):
+        bend(obj)
+        poses.append(pose_of(obj))
+    activate(armature, "bone3")
+    assert add(chain_count=2, create_pole=True, as_bones=True) == {"FINISHED"}
+    update()
+    assert others.mode == armature.mode == "POSE" and all(one.are_kept() for one in edits)
+    for obj, pose in zip((others, armature), poses, strict=True):
+        assert pose.items() <= pose_of(obj).items()
 
 
 def test_a_target_bone_is_solved_for_and_dragged() -> None:

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..rig.properties import chosen_chains, settings_of
-from .stored_channels import TRANSFORM_CHANNELS
+from ..solving.stored_values import TRANSFORM_CHANNELS, curves_of
 
 if TYPE_CHECKING:
     from bpy.types import FCurve, Object, PoseBone
@@ -42,7 +42,7 @@ def animated_paths(armature: Object) -> set[str]:
 
     NLA strips count whether or not they are muted: the paths may be more than what is evaluated, never fewer.
     """
-    return {curve.data_path for curve in (*_drivers_of(armature), *_curves_of(armature))}
+    return {curve.data_path for curve in (*_drivers_of(armature), *curves_of(armature))}
 
 
 def is_taken_away(armature: Object, data_path: str, off: float) -> bool:
@@ -55,7 +55,7 @@ def is_taken_away(armature: Object, data_path: str, off: float) -> bool:
     values = armature.path_resolve(data_path)
     return any(
         not curve.keyframe_points or curve.modifiers or _farthest(curve, values[curve.array_index]) > off
-        for curve in _curves_of(armature)
+        for curve in curves_of(armature)
         if curve.data_path == data_path
     )
 
@@ -95,15 +95,3 @@ def _is_channel_or_display(path: str) -> bool:
 def _drivers_of(armature: Object) -> list[FCurve]:
     animation = armature.animation_data
     return [curve for curve in animation.drivers if not curve.mute] if animation else []
-
-
-def _curves_of(armature: Object) -> Iterator[FCurve]:
-    """Yield the curves of the action and of NLA strips that aren't muted."""
-    animation = armature.animation_data
-    if animation is None:
-        return
-    actions = [animation.action] + [strip.action for track in animation.nla_tracks for strip in track.strips]
-    for layer in (layer for action in actions if action for layer in action.layers):
-        for strip in layer.strips:
-            for bag in strip.channelbags:  # type: ignore[attr-defined]  # key-frame strips are the only type so far
-                yield from (curve for curve in bag.fcurves if not curve.mute)

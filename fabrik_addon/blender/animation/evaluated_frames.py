@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import bpy
 
 from ...core import FabrikError
-from .stored_channels import store_channels
+from ..solving.stored_values import store_values
 
 if TYPE_CHECKING:
     from bpy.types import Depsgraph, Object, Scene, ViewLayer
@@ -126,12 +126,12 @@ def _copy_settings(scene: Scene, own: Scene) -> None:
 def _in_given_scene(scene: Scene, view_layer: ViewLayer) -> Iterator[Frames]:
     """Open frames in the given scene itself."""
     frame, subframe = scene.frame_current, scene.frame_subframe
-    stored = store_channels(obj for obj in scene.objects if obj.animation_data is not None)
+    stored = store_values(view_layer, (obj for obj in scene.objects if obj.animation_data is not None))
     try:
         yield _SceneFrames(scene, view_layer)
     finally:
         scene.frame_set(frame, subframe=subframe)
-        # frame_set has overwritten the channels that were posed without a key.
+        # frame_set has overwritten what was edited without a key.
         stored.restore()
         view_layer.update()
 

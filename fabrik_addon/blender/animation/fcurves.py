@@ -29,6 +29,8 @@ from ..rig.item_animation import check_not_linked
 if TYPE_CHECKING:
     from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene
 
+    from ..solving.stored_values import Property
+
 _FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
 _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "type")
 _FLAGS = ("select_control_point", "select_left_handle", "select_right_handle")
@@ -174,6 +176,11 @@ class ActionEdit:
     """The keys that curves had before they were changed, by data path and index; None for curves that were made."""
     _made: list[str] = field(default_factory=list)
     """What was made around the curves, outermost first: animation, action, slot, then layer, strip or bag."""
+
+    @property
+    def changed(self) -> set[Property]:
+        """The properties whose curves were changed."""
+        return {(self.obj, path) for path, _ in self._curves}
 
     def curves(self, channel: Channel, count: int) -> list[FCurve]:
         """Return the curves of a channel's components, made where there are none.

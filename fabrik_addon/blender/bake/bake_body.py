@@ -16,13 +16,13 @@ from ...core import FabrikError, Status
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, bake_curve, remapping_of
 from ..animation.nla import needs_remapping
-from ..animation.stored_channels import store_channels
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
 from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
+from ..solving.stored_values import store_values
 from .group_track import ChannelKey, UnreachedFrame, channel_of, width_of
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
     if not (following_objects(armature) or body_of(armature).use_look_at):
         raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
     work.view_layer.update()
-    stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(work.scene))
+    stored, edit = store_values(work.view_layer, [armature]), ActionEdit(armature, remapping_of(work.scene))
     try:
         if needs_remapping(armature.animation_data):
             raise FabrikError(f"'{armature.name}' can't be keyed: the NLA blends its action with others")
         rows, unreached = _solved(work)
         _write(work, edit, rows)
-        stored.restore(but=rows)
+        work.view_layer.update()
+        stored.restore(but=edit.changed)
     except BaseException:
         edit.restore()
         work.view_layer.update()

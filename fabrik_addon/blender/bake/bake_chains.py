@@ -26,11 +26,11 @@ from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping, remapped
-from ..animation.stored_channels import StoredChannels, store_channels
 from ..rig.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
+from ..solving.stored_values import StoredValues, store_values
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def bake_chains(
         FabrikError: a chain can't be solved at some frame, or its curves can't be changed; then nothing has changed.
     """
     armature, view_layer = work.armature, work.view_layer
-    stored, edit = store_channels([armature]), ActionEdit(armature, remapping_of(work.scene))
+    view_layer.update()
+    stored, edit = store_values(view_layer, [armature]), ActionEdit(armature, remapping_of(work.scene))
     inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
     try:
         return (yield from _bake(work, chains, edit, stored, tolerance))
@@ -87,10 +88,9 @@ def bake_chains(
 
 
 def _bake(
-    work: FrameRange, chains: Sequence[FabrikChain], edit: ActionEdit, stored: StoredChannels, tolerance: float | None
+    work: FrameRange, chains: Sequence[FabrikChain], edit: ActionEdit, stored: StoredValues, tolerance: float | None
 ) -> Generator[float, None, list[BakedChain]]:
     """Do the work of ``bake_chains``, and leave it to the caller to restore everything after an error."""
-    work.view_layer.update()
     tracks = take_tracks(work.view_layer, work.armature, chains, work.frames)
     # Curves that can't be changed raise their error before the frames are solved.
     for key in (key for track in tracks for key in track.rotation_keys):
@@ -109,7 +109,7 @@ def _bake(
     moved = [one for one in chains if not one.use_pin and (baked[one.name].overridden or baked[one.name].carried)]
     if moved:
         baked |= _measured(work, moved, baked)
-    stored.restore(but={key for track in tracks for key in track.changed})
+    stored.restore(but=edit.changed)
     work.view_layer.update()
     return [baked[chain.name] for chain in chains]
 

@@ -24,13 +24,13 @@ from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping
-from ..animation.stored_channels import store_channels
 from ..rig.rotation_channel import channel_name, nearest_values, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
 from ..setup.move_target import movable, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
+from ..solving.stored_values import store_values
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -91,13 +91,15 @@ def snap_frames(work: FrameRange, chains: Sequence[FabrikChain]) -> Generator[fl
     objects = [armature, *sorted((obj for obj in owners if obj is not None), key=lambda obj: obj.name)]
     for chain in chains:
         take_snapshot(view_layer, armature, chain)
-    stored = store_channels(objects)
+    stored = store_values(view_layer, objects)
     edits: dict[str, ActionEdit] = {}
     try:
         paths = yield from _read_paths(work, chains, objects)
         # Children after their parents: their locations depend on where their parents were keyed to.
         for paths_of_pass in _passes(paths):
             yield from _key(work, paths_of_pass, edits, objects)
+        view_layer.update()
+        stored.restore(but=set().union(*(edit.changed for edit in edits.values())))
         view_layer.update()
     except BaseException:  # GeneratorExit too: the generator was closed
         for edit in edits.values():

@@ -35,7 +35,6 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..animation.stored_channels import kept_channels
 from ..rig.bone_kinematics import pose_matrices, rotates_rigidly
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
@@ -48,6 +47,7 @@ from ..rig.targets_and_poles import target_position
 from ..rig.wording import plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
+from ..solving.stored_values import kept_channels
 from ..solving.write_channels import restore_channels
 from .constrained_pose import write_pose
 from .conversion_record import Lock, store_record

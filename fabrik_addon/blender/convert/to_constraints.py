@@ -23,11 +23,11 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..animation.stored_channels import kept_channels
 from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..rig.wording import plain
+from ..solving.stored_values import kept_channels
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
 from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
 

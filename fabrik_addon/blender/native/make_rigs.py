@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..animation.stored_channels import kept_channels
+from ..solving.stored_values import kept_channels
 from .build_rig import build_rig
 from .changed_inputs import changed_inputs
 from .find_rigs import solver_of

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import bpy
 from mathutils import Vector
 
-from ..animation.stored_channels import kept_channels
 from ..rig.library_items import is_from_library, require_own_item
 from ..rig.rotation_channel import Channel, channel_for
+from ..solving.stored_values import kept_channels
 from ..solving.write_channels import write_channels
 from .custom_properties import HAD_ANIMATION, MARK, SOLVER
 from .find_rigs import broken_constraints, native_constraints, unused_solvers

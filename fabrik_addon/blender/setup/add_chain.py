@@ -159,7 +159,7 @@ def _give_goals(
         FabrikError: the armature can't get bones; then nothing has changed.
     """
     if goals.as_bones:
-        _make_bones(armature, chains, goals)
+        _make_bones(view_layer, armature, chains, goals)
     elif goals.create_target or goals.create_pole:
         collection = targets_collection(scene, view_layer)
         for chain, placed in chains:
@@ -178,7 +178,9 @@ def _give_goals(
             keep_bend(view_layer, armature, chain)
 
 
-def _make_bones(armature: Object, chains: Sequence[tuple[FabrikChain, _Placed]], goals: NewGoals) -> None:
+def _make_bones(
+    view_layer: ViewLayer, armature: Object, chains: Sequence[tuple[FabrikChain, _Placed]], goals: NewGoals
+) -> None:
     check_bones_can_be_added(armature)
     scale = scale_of(armature.matrix_world)
     new, given = [], []
@@ -192,7 +194,7 @@ def _make_bones(armature: Object, chains: Sequence[tuple[FabrikChain, _Placed]],
             matrix = Matrix.Translation(placed.pole.position.tolist())
             new.append(NewBone(f"pole {placed.tip}", matrix, _POLE_SIZE * length, is_pole=True))
             given.append((chain.name, "pole_target", "pole_subtarget"))
-    names = add_target_bones(armature, new)
+    names = add_target_bones(view_layer, armature, new)
     for name, (chain_name, obj, bone) in zip(names, given, strict=True):
         chain = settings_of(armature).chains[chain_name]
         setattr(chain, obj, armature)

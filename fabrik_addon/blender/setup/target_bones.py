@@ -13,12 +13,12 @@ import bpy
 from mathutils import Matrix
 
 from ...core import FabrikError
+from ..solving.stored_values import store_values
 from .target_objects import TARGETS_COLLECTION
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, ViewLayer
 
-_CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 _SHAPE_SEGMENTS = 24
 
 
@@ -44,13 +44,14 @@ def check_bones_can_be_added(armature: Object) -> None:
         raise FabrikError(f"The bones of '{armature.name}' are linked: make targets and poles as empties")
 
 
-def add_target_bones(armature: Object, bones: Sequence[NewBone]) -> list[str]:
+def add_target_bones(view_layer: ViewLayer, armature: Object, bones: Sequence[NewBone]) -> list[str]:
     """Add bones to the armature that is in Pose mode and active; return the names that Blender gives them.
 
-    They have no parents and deform nothing. Every other bone keeps its channels, also where they differ from the
-    animation, and its selection: Blender evaluates the animation anew when Edit mode ends.
+    They have no parents and deform nothing. Every other bone keeps its selection, and whatever was edited without a key
+    stays: Blender evaluates the animation of all armatures in Pose mode anew when Edit mode ends.
     """
-    before = {bone.name: [getattr(bone, name)[:] for name in _CHANNELS] for bone in armature.pose.bones}
+    view_layer.update()
+    stored = store_values(view_layer, [armature])
     selected = {bone.name for bone in armature.pose.bones if bone.select}
     active = armature.data.bones.active.name if armature.data.bones.active else ""
     bpy.ops.object.mode_set(mode='EDIT')
@@ -72,9 +73,8 @@ def add_target_bones(armature: Object, bones: Sequence[NewBone]) -> list[str]:
         bone.bone.show_wire = True
     for bone in armature.pose.bones:
         bone.select = bone.name in selected
-        for name, values in zip(_CHANNELS, before.get(bone.name, ()), strict=False):
-            if getattr(bone, name)[:] != values:
-                setattr(bone, name, values)
+    view_layer.update()
+    stored.restore()
     armature.data.bones.active = armature.data.bones.get(active)
     return names
 

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Blender resets as it evaluates an animation, stored with its present values and restored bit for bit.
+
+An animation that is evaluated, at another frame or anew at the same one, overwrites whatever was edited without a key:
+channels of bones, custom properties, influences of constraints, the energy of a light.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias  # Any: objects of every type have animated properties
+
+import bpy
+
+if TYPE_CHECKING:
+    from bpy.types import ID, FCurve, NlaStrip, Object, ViewLayer
+
+TRANSFORM_CHANNELS = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")
+
+Property: TypeAlias = tuple["ID", str]
+"""A property, by the data-block that has it and its data path: what a path leads to survives Edit mode."""
+
+_Value: TypeAlias = bool | int | float | str | set[str] | tuple[float, ...]
+
+_LAST_NAME = re.compile(r'(\w+)$|\["((?:[^"\\]|\\.)*)"\]$')
+"""At the end of a data path: the name of a property, or of a custom property in brackets."""
+
+
+@dataclass(frozen=True)
+class StoredValues:
+    """The values of properties at one moment."""
+
+    values: dict[Property, _Value]
+
+    def restore(self, but: Container[Property] = ()) -> None:
+        """WRITE: set every property that has changed to its stored value.
+
+        Args:
+            but: properties to leave as they are now.
+        """
+        changed = {
+            (owner, path): old
+            for (owner, path), old in self.values.items()
+            if (owner, path) not in but and _read(owner, path) != old
+        }
+        for (owner, path), old in changed.items():
+            _write(owner, path, old)
+        for owner in {owner for owner, _ in changed}:
+            owner.update_tag()  # custom properties don't tag what depends on them
+
+
+def store_values(view_layer: ViewLayer, objects: Iterable[Object]) -> StoredValues:
+    """READ: store whatever is animated in an evaluated view layer, and the channels of objects and of their bones.
+
+    Args:
+        view_layer: updated.
+        objects: whose channels are stored whether or not they are animated.
+    """
+    depsgraph = view_layer.depsgraph
+    assert depsgraph is not None  # the view layer was updated
+    owners = {used.original for used in depsgraph.ids if used.original}
+    animated = ((owner, curve.data_path) for owner in owners for curve in curves_of(owner))
+    return StoredValues(store_channels(objects).values | _stored(animated))
+
+
+def store_channels(objects: Iterable[Object]) -> StoredValues:
+    """READ: store the channels of objects and of their bones."""
+    prefixes = (
+        (obj, prefix)
+        for obj in objects
+        for prefix in ("", *(f"{bone.path_from_id()}." for bone in (obj.pose.bones if obj.pose else ())))
+    )
+    return StoredValues(_stored((obj, prefix + name) for obj, prefix in prefixes for name in TRANSFORM_CHANNELS))
+
+
+@contextmanager
+def kept_channels(view_layer: ViewLayer) -> Iterator[None]:
+    """WRITE: keep channels, keyed or not, where constraints, drivers and curves are made or removed.
+
+    After such a change Blender evaluates the animation of the present frame at the next update, also that of other
+    objects with the same action, over all that was posed and not keyed. So this update is done at the end, and what it
+    overwrites is restored. Whoever writes channels then updates the view layer again.
+    """
+    stored = store_channels(obj for obj in view_layer.objects if obj.animation_data is not None)
+    yield
+    view_layer.update()
+    stored.restore()
+
+
+def _stored(properties: Iterable[Property]) -> dict[Property, _Value]:
+    found = {(owner, path): _read(owner, path) for owner, path in set(properties)}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def curves_of(owner: ID) -> Iterator[FCurve]:
+    """Yield the curves of a data-block's action and of its NLA strips, but not those that are muted."""
+    animation = getattr(owner, "animation_data", None)
+    if animation is None:
+        return
+    strips = (strip for track in animation.nla_tracks for strip in _with_inner(track.strips))
+    actions = [animation.action, *(strip.action for strip in strips)]
+    for layer in (layer for action in actions if action for layer in action.layers):
+        for strip in layer.strips:
+            for bag in strip.channelbags:
+                yield from (curve for curve in bag.fcurves if not curve.mute)
+
+
+def _with_inner(strips: Iterable[NlaStrip]) -> Iterator[NlaStrip]:
+    """Yield strips, and those in meta strips."""
+    for strip in strips:
+        yield strip
+        yield from _with_inner(strip.strips)
+
+
+def _read(owner: ID, path: str) -> _Value | None:
+    """Return the value of a property; None where there is none by this path."""
+    try:
+        holder, name, is_custom = _holder(owner, path)
+    except ValueError:
+        return None
+    # Not path_resolve: it returns custom properties, which are in double precision, in single precision.
+    value = holder[name] if is_custom else getattr(holder, name)
+    return value if isinstance(value, (bool, int, float, str, set)) else tuple(value)
+
+
+def _write(owner: ID, path: str, value: _Value) -> None:
+    holder, name, is_custom = _holder(owner, path)
+    if not is_custom:
+        setattr(holder, name, value)
+    elif isinstance(value, tuple):
+        holder[name][:] = value
+    else:
+        holder[name] = value
+
+
+def _holder(owner: ID, path: str) -> tuple[Any, str, bool]:
+    """Return what has a property, its name there, and whether it is a custom property.
+
+    Raises:
+        ValueError: there is no property by this path.
+    """
+    found = _LAST_NAME.search(path)
+    if found is None:
+        raise ValueError(path)
+    holder = owner.path_resolve(path, False).data
+    return (holder, found[1], False) if found[1] else (holder, bpy.utils.unescape_identifier(found[2]), True)
