@@ -209,3 +209,11 @@ def test_a_curve_of_samples_is_named_and_keeps_them(human: Object, prop: Object)
     message = error_of(ops.fabrik_body_bake, frame_start=3, frame_end=5)
     assert "'forearm.L rotation_quaternion[0]'" in message and "samples" in message
     assert all(curve.sampled_points and not curve.keyframe_points for curve in curves)
+
+
+def test_a_curve_modifier_that_changes_the_keys_is_named(human: Object, prop: Object) -> None:
+    human.pose.bones["forearm.L"].keyframe_insert("rotation_quaternion", frame=1)
+    for curve in human.animation_data.action.layers[0].strips[0].channelbags[0].fcurves:
+        curve.modifiers.new("NOISE")
+    message = error_of(ops.fabrik_body_bake, frame_start=1, frame_end=5)
+    assert "'NOISE' on the curve 'forearm.L rotation_quaternion'" in message

@@ -36,6 +36,9 @@ _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "t
 _FLAGS = ("select_control_point", "select_left_handle", "select_right_handle")
 _HANDLES = ("handle_left", "handle_right")
 
+_MODIFIER_EFFECT = 1e-4
+"""Difference between a curve with modifiers and its keys above which the modifiers change the baked values."""
+
 _SAME_TIME = 1e-3
 """Distance in frames below which two keys are at the same time (Blender's own: ``BEZT_BINARYSEARCH_THRESH``, 0.01)."""
 
@@ -93,7 +96,7 @@ def key_times(curve: FCurve) -> Array:
     return co[::2].astype(float)
 
 
-def bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, float], slopes: Array | None) -> None:
+def _bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, float], slopes: Array | None) -> None:
     """Replace a curve's keys in a span of time; the keys before and after it keep every attribute.
 
     Args:
@@ -206,6 +209,25 @@ class ActionEdit:
                     self._curves[key] = read_keys(curve)
             found.append(curve)
         return found
+
+    def bake(
+        self, channel: Channel, times: Array, values: Array, span: tuple[float, float], slopes: Array | None = None
+    ) -> None:
+        """WRITE: replace the keys of a channel's curves in a span of time; those before and after keep every attribute.
+
+        Args:
+            channel: to be keyed.
+            times: (K,) of the new keys, ascending, in the action's time.
+            values: (K, C) of the new keys.
+            span: times between which keys are replaced, both included.
+            slopes: (K, C) of the curves at the new keys, as of ``_bake_curve``.
+
+        Raises:
+            FabrikError: a curve can't be changed, isn't evaluated, or has a modifier that changes the keyed values.
+        """
+        for index, curve in enumerate(self.curves(channel, values.shape[1])):
+            _bake_curve(curve, times, values[:, index], span, None if slopes is None else slopes[:, index])
+            _check_modifiers(curve, channel, times, values[:, index])
 
     def check(self, channel: Channel, count: int) -> None:
         """Raise the errors that ``curves`` would raise, and make no curve.
@@ -329,3 +351,17 @@ def _check_curve(curve: FCurve, channel: Channel) -> None:
         raise FabrikError(f"The curve '{name}' has samples instead of keys: use Samples to Keys in the Graph Editor")
     if curve.mute or (curve.group is not None and curve.group.mute):
         raise FabrikError(f"The curve '{name}' is muted, so keys on it would not show: unmute it in the Graph Editor")
+
+
+def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:
+    """Raise a FabrikError where the modifiers of a curve make its values differ from its keys."""
+    modifiers = [modifier for modifier in curve.modifiers if not modifier.mute]
+    if not modifiers:
+        return
+    off = max(abs(curve.evaluate(time) - value) for time, value in zip(times, values, strict=True))
+    if off > _MODIFIER_EFFECT:
+        named = ", ".join(f"'{modifier.type}'" for modifier in modifiers)
+        raise FabrikError(
+            f"The modifier {named} on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' changes the "
+            "values of its keys: remove it or mute it"
+        )

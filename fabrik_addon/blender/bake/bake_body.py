@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core import FabrikError, Status
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, bake_curve, remapping_of
+from ..animation.fcurves import ActionEdit, remapping_of
 from ..animation.nla import needs_remapping
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
@@ -135,7 +135,5 @@ def _write(work: FrameRange, edit: ActionEdit, rows: _Rows) -> None:
     for key in rows:
         edit.check(channel_of(work.armature, key), width_of(work.armature, key))
     for key, values in rows.items():
-        found = np.array(values)
-        for index, curve in enumerate(edit.curves(channel_of(work.armature, key), found.shape[1])):
-            bake_curve(curve, times, found[:, index], (float(edges[0]), float(edges[1])), None)
+        edit.bake(channel_of(work.armature, key), times, np.array(values), (float(edges[0]), float(edges[1])))
     edit.done()

@@ -23,7 +23,7 @@ from ...core.math.operations import IntegerArray
 from ...core.math.quaternion_arrays import angle_between, from_values
 from ..animation.animated_settings import animated_paths, animated_settings
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
+from ..animation.fcurves import ActionEdit, Channel, remapping_of
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping, remapped
 from ..rig.bone_stretch import ALIGNED
@@ -34,7 +34,7 @@ from ..solving.stored_values import StoredValues, store_values
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
-    from bpy.types import FCurve, Object, PoseBone
+    from bpy.types import Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -46,9 +46,6 @@ TREE_FRAMES_PER_BATCH = 48
 
 _NLA_IMPRECISION = 1e-3
 """Error of a channel after the NLA's blending that comes from its single precision: radians, or a share of lengths."""
-
-_MODIFIER_EFFECT = 1e-4
-"""Difference between a curve with modifiers and its keys above which the modifiers change the baked values."""
 
 
 def bake_chains(
@@ -230,12 +227,8 @@ class _KeyedChannel:
 
     def write(self, edit: ActionEdit) -> None:
         """WRITE: the kept keys into the channel's curves."""
-        kept = self.kept
-        for index, curve in enumerate(edit.curves(self.channel, self.keyed.shape[1])):
-            slopes = None if self.slopes is None else self.slopes[kept, index]
-            bake_curve(curve, self.times[kept], self.keyed[kept, index], self.span, slopes)
-            if any(not modifier.mute for modifier in curve.modifiers):
-                _check_modifiers(curve, self.channel, self.times[kept], self.keyed[kept, index])
+        slopes = None if self.slopes is None else self.slopes[self.kept]
+        edit.bake(self.channel, self.times[self.kept], self.keyed[self.kept], self.span, slopes)
 
 
 def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], tolerance: float | None) -> list[_KeyedChannel]:
@@ -260,17 +253,6 @@ def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], toleranc
         written.append(one)
     edit.done()
     return written
-
-
-def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:
-    """Raise a FabrikError where the modifiers of a curve make its values differ from its keys."""
-    off = max(abs(curve.evaluate(time) - value) for time, value in zip(times, values, strict=True))
-    if off > _MODIFIER_EFFECT:
-        named = ", ".join(f"'{modifier.type}'" for modifier in curve.modifiers if not modifier.mute)
-        raise FabrikError(
-            f"The modifier {named} on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' changes the "
-            "values of its keys: remove it or mute it"
-        )
 
 
 def _match_evaluated(

@@ -21,7 +21,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...core import Array, FabrikError, Pose
 from ...core.goals.pole_path import steady_poles
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, Channel, bake_curve, remapping_of
+from ..animation.fcurves import ActionEdit, Channel, remapping_of
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping
 from ..rig.rotation_channel import channel_name, nearest_values, rotation_of
@@ -217,9 +217,7 @@ def _key(
         edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj, remapping_of(work.scene)))
         times, edges = edit.times(work.frames), edit.times(work.span)
         for name, rows in values.items():
-            found = np.array(rows)
-            for index, curve in enumerate(edit.curves(_channel(path, name), found.shape[1])):
-                bake_curve(curve, times, found[:, index], (float(edges[0]), float(edges[1])), None)
+            edit.bake(_channel(path, name), times, np.array(rows), (float(edges[0]), float(edges[1])))
         edit.done()
     work.view_layer.update()
     _check_keyed(work, paths, objects)
