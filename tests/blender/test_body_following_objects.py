@@ -155,6 +155,43 @@ def test_a_body_is_baked_over_frames(human: Object, prop: Object) -> None:
     assert {len(curve.keyframe_points) for curve in curves} == {5}
 
 
+def key_pin(handle: Any, pinned: dict[int, bool]) -> None:
+    for frame, use_pin in pinned.items():
+        handle.use_pin = use_pin
+        assert handle.keyframe_insert("use_pin", frame=frame)
+
+
+@pytest.mark.parametrize("other_hand", [False, True])
+@pytest.mark.parametrize("frame", [1, 9])
+def test_a_pin_may_be_keyed(human: Object, prop: Object, frame: int, other_hand: bool) -> None:
+    """The hand follows from frame 5 on, from whatever frame the bake is started; until then it does what is keyed."""
+    scene, arm = bpy.context.scene, human.pose.bones["upper_arm.L"]
+    start = human.matrix_world @ hand(human).head - prop.location
+    key_pin(human.fabrik.body.handles["Hand.L"], {1: False, 5: True, 8: True, 9: False})
+    if other_hand:
+        human.fabrik.body.handles["Hand.R"].target = make_empty("Ball", human.matrix_world @ Vector((-0.6, -0.3, 1.2)))
+    for number, x in ((1, 0.0), (9, 0.1)):
+        arm.rotation_quaternion.x = x
+        arm.keyframe_insert("rotation_quaternion", frame=number)
+        prop.keyframe_insert("location", frame=number)
+        prop.location += Vector((-0.05, -0.1, 0.1))
+    expected = {}
+    for number in (1, 3, 4, 9):
+        scene.frame_set(number)
+        expected[number] = arm.rotation_quaternion.copy()
+    scene.frame_set(frame)
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=9) == {"FINISHED"}
+    for number in range(5, 9):
+        scene.frame_set(number)
+        assert (human.matrix_world @ hand(human).head - prop.location - start).length < 3e-4
+    for number, rotation in expected.items():
+        scene.frame_set(number)
+        if not other_hand:  # a body that is solved may share what the animation has of it differently
+            assert arm.rotation_quaternion.rotation_difference(rotation).angle < 1e-3, number
+    curves = human.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+    assert {len(curve.keyframe_points) for curve in curves if "use_pin" not in curve.data_path} == {9}
+
+
 def test_a_bake_makes_up_for_a_constraint_on_the_forearm(human: Object, prop: Object) -> None:
     constraint = human.pose.bones["forearm.L"].constraints.new("COPY_ROTATION")
     constraint.target = make_empty("World")

@@ -269,6 +269,30 @@ def test_a_bake_holds_head_and_eyes_on_an_object_that_moves(human: Object) -> No
         assert max(eye_off(human, side, lamp.location) for side in "LR") < 0.1, number
 
 
+def test_a_look_may_be_keyed(human: Object) -> None:
+    """The head looks from frame 5 on; until then it and the eyes are where the animation has them."""
+    lamp = make_empty("Lamp", around(human, 40.0, 10.0))
+    assert ops.fabrik_body_look(target="Lamp") == {"FINISHED"}
+    for bone in human.pose.bones:
+        bone.matrix_basis.identity()
+    body = human.fabrik.body
+    for number, use_look_at in ((1, False), (5, True)):
+        body.use_look_at = use_look_at
+        assert body.keyframe_insert("use_look_at", frame=number)
+    scene = bpy.context.scene
+    scene.frame_set(1)
+    update()
+    rest = head_rotation(human)
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=8) == {"FINISHED"}
+    for number in (8, 5):
+        scene.frame_set(number)
+        assert head_off(human) < 0.5, number
+        assert max(eye_off(human, side, lamp.location) for side in "LR") < 0.1, number
+    for number in (4, 1):
+        scene.frame_set(number)
+        assert head_rotation(human).rotation_difference(rest).angle < 1e-3, number
+
+
 def test_look_nowhere_leaves_the_pose_and_frees_the_head(human: Object) -> None:
     look(human, around(human, 40.0))
     now = own_rotations(human)

@@ -3,16 +3,17 @@
 """Key the pose of a body whose pinned handles follow objects, or whose head looks at one, at every frame of a range.
 
 Each frame is solved with the pose that the animation has there as the reference pose, from the solution of the frame
-before; nothing is written until all frames are solved.
+before; nothing is written until all frames are solved. Pins may be keyed: at frames at which nothing is followed the
+animation stays.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ...core import FabrikError, Status
+from ...core import Array, FabrikError, Status
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, remapping_of
 from ..animation.nla import needs_remapping
@@ -23,18 +24,19 @@ from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
 from ..solving.stored_values import store_values
-from .group_track import ChannelKey, UnreachedFrame, channel_of, width_of
+from .group_track import ChannelKey, UnreachedFrame, channel_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object
 
+    from ..animation.evaluated_frames import Frames
     from ..animation.frame_range import FrameRange
-    from ..rig.rotation_channel import Channel, Values
-    from ..solving.chain_groups import Group
     from ..solving.solve_chain_bones import SolvedChain
 
-_Rows = dict[ChannelKey, list[tuple[float, ...]]]
-"""Values of channels, frame by frame."""
+_Values: TypeAlias = tuple[float, ...]
+
+_Rows: TypeAlias = dict[ChannelKey, dict[int, _Values]]
+"""Values of channels, by the numbers of the frames that have them."""
 
 
 def bake_body(work: FrameRange) -> list[UnreachedFrame]:
@@ -46,12 +48,10 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
         the frames at which a handle isn't at its object, with the largest error of each frame.
 
     Raises:
-        FabrikError: no handle follows an object and the head looks at nothing, the body can't be solved at some frame,
-            or its curves can't be changed; then nothing has changed.
+        FabrikError: at no frame a handle follows an object or the head looks at something, the body can't be solved at
+            some frame, or its curves can't be changed; then nothing has changed.
     """
     armature = work.armature
-    if not (following_objects(armature) or body_of(armature).use_look_at):
-        raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
     work.view_layer.update()
     stored, edit = store_values(work.view_layer, [armature]), ActionEdit(armature, remapping_of(work.scene))
     try:
@@ -71,69 +71,84 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
     return unreached
 
 
-def _solved(work: FrameRange) -> tuple[_Rows, list[UnreachedFrame]]:
-    """READ and solve all frames; return the channels and the frames at which a handle isn't at its object."""
-    names = following_objects(work.armature)
+def _solved(work: FrameRange) -> tuple[dict[ChannelKey, Array], list[UnreachedFrame]]:
+    """READ and solve all frames; return the channels (F, C) and the frames at which a handle isn't at its object."""
     body = body_of(work.armature)
-    targets = [one.target for one in body.handles if one.name in names]
-    targets += [body.look_target] if body.use_look_at and body.look_target is not None else []
+    targets = [one.target for one in body.handles] + [body.look_target]
     rows: _Rows = {}
     unreached = []
     previous: tuple[SolvedChain, ...] = ()
-    with frames_of(work.scene, work.view_layer, [work.armature, *targets]) as at:
-        for frame in work.frames:
+    with frames_of(work.scene, work.view_layer, [work.armature, *filter(None, targets)]) as at:
+        for number, frame in enumerate(work.frames):
             at.go_to(frame)
-            evaluated = at.evaluated(work.armature)
             with frame_in_errors(frame):
-                read = take_body(evaluated)
-                group = body_group(evaluated, read)
-                # One correction, by what constraints add to the animation's pose: nothing is written before the end.
-                goals = corrected_goals(group, {}, deviations_of(group, None))
-                previous = solve_group(group, goals, previous)
-            eyes = eyes_of_solution(read, group, previous)
-            for key, values in _channels_of(evaluated, group, (previous, eyes), rows).items():
-                rows.setdefault(key, []).append(values)
+                found, previous = _solved_frame(at.evaluated(work.armature), previous)
+            for key, values in found.items():
+                rows.setdefault(key, {})[number] = values
+            names = following_objects(at.evaluated(work.armature))
             off = [one for one in previous if one.snapshot.name in names and one.status is not Status.REACHED]
             if off:
                 worst = max(off, key=lambda one: one.error)
                 unreached.append(UnreachedFrame(frame, worst.status.name, worst.error))
-    return rows, unreached
+        if not rows:
+            raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
+        _complete(work, at, rows)
+    return {key: _connected(work.armature, key, values) for key, values in rows.items()}, unreached
 
 
-def _channels_of(
-    armature: Object,
-    group: Group,
-    solved: tuple[tuple[SolvedChain, ...], list[tuple[PoseBone, Channel]]],
-    before: _Rows,
-) -> dict[ChannelKey, tuple[float, ...]]:
-    """Return the channels of a frame, rotations as the values nearest to those of the frame before.
+def _solved_frame(
+    armature: Object, previous: tuple[SolvedChain, ...]
+) -> tuple[dict[ChannelKey, _Values], tuple[SolvedChain, ...]]:
+    """READ and solve a frame; return its channels and the solved chains, none where nothing is followed.
 
     Args:
         armature: evaluated at the frame.
-        group: of the body.
-        solved: of the group, and the channels of the eyes.
-        before: channels of the frames before.
+        previous: the chains of the frame before. The solve starts from them unless pins make it a tree of others.
     """
-    found: dict[ChannelKey, Values] = {(root.name, "location"): root.location[:] for root in group.moving_roots}
-    chains, eyes = solved
-    settings = [setting for chain in chains for setting in chain.settings] + eyes
-    found |= {(bone.name, name): values for bone, (name, values) in settings}
-    made = {}
-    for (bone_name, name), values in found.items():
+    if not (following_objects(armature) or body_of(armature).use_look_at):
+        return {}, ()
+    read = take_body(armature)
+    group = body_group(armature, read)
+    if [one.snapshot.name for one in previous] != [snapshot.name for snapshot in group.snapshots]:
+        previous = ()
+    # One correction, by what constraints add to the animation's pose: nothing is written before the end.
+    goals = corrected_goals(group, {}, deviations_of(group, None))
+    solved = solve_group(group, goals, previous)
+    found: dict[ChannelKey, _Values] = {(root.name, "location"): root.location[:] for root in group.moving_roots}
+    settings = [setting for chain in solved for setting in chain.settings] + eyes_of_solution(read, group, solved)
+    for bone, (name, values) in settings:
         assert not isinstance(values, str)  # a body's bones don't stretch
-        bone = armature.pose.bones[bone_name]
-        if name == channel_name(bone) and not has_locks(bone) and (bone_name, name) in before:
-            rotation = rotation_from(bone, (name, values))
-            values = nearest_values(bone.rotation_mode, rotation, before[bone_name, name][-1])
-        made[bone_name, name] = values
-    return made
+        found[bone.name, name] = values
+    return found, solved
 
 
-def _write(work: FrameRange, edit: ActionEdit, rows: _Rows) -> None:
+def _complete(work: FrameRange, at: Frames, rows: _Rows) -> None:
+    """READ the animation's own channels at frames at which a body was solved without them, or not at all."""
+    for number, frame in enumerate(work.frames):
+        lacking = [key for key, values in rows.items() if number not in values]
+        if lacking:
+            at.go_to(frame)
+            bones = at.evaluated(work.armature).pose.bones
+            for key in lacking:
+                rows[key][number] = getattr(bones[key[0]], key[1])[:]
+
+
+def _connected(armature: Object, key: ChannelKey, values: dict[int, _Values]) -> Array:
+    """Return a channel (F, C), rotations as the values nearest to those of the frame before."""
+    bone, name = armature.pose.bones[key[0]], key[1]
+    found = [values[number] for number in range(len(values))]
+    if name == channel_name(bone) and not has_locks(bone):
+        for number in range(1, len(found)):
+            rotation = rotation_from(bone, (name, found[number]))
+            found[number] = nearest_values(bone.rotation_mode, rotation, found[number - 1])
+    return np.array(found)
+
+
+def _write(work: FrameRange, edit: ActionEdit, rows: dict[ChannelKey, Array]) -> None:
     """WRITE: channels into curves."""
     times, edges = edit.times(work.frames), edit.times(work.span)
-    for key in rows:
-        edit.check(channel_of(work.armature, key), width_of(work.armature, key))
     for key, values in rows.items():
-        edit.bake(channel_of(work.armature, key), times, np.array(values), (float(edges[0]), float(edges[1])))
+        edit.check(channel_of(work.armature, key), values.shape[1])
+    for key, values in rows.items():
+        edit.bake(channel_of(work.armature, key), times, values, (float(edges[0]), float(edges[1])))
     edit.done()
