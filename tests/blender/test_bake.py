@@ -729,6 +729,59 @@ def test_keys_in_strips_of_the_nla_count_as_keyed(reverse: bool, expected: list[
     assert frames_keyed(armature) == expected
 
 
+def keyed_path(_armature: Object, target: Object) -> None:
+    path = bpy.data.curves.new("path", "CURVE")
+    path.dimensions, path.use_path = "3D", True
+    spline = path.splines.new("POLY")
+    spline.points.add(1)
+    spline.points[1].co = (1.0, 0.0, 0.0, 1.0)
+    rail = bpy.data.objects.new("rail", path)
+    bpy.context.scene.collection.objects.link(rail)
+    target.constraints.new("FOLLOW_PATH").target = rail
+    for frame, time in ((3, 0.0), (10, 100.0)):
+        path.eval_time = time
+        path.keyframe_insert("eval_time", frame=frame)
+
+
+def keyed_shape(_armature: Object, target: Object) -> None:
+    mesh = bpy.data.meshes.new("skin")
+    mesh.from_pydata([(0, 0, 1)], [], [])
+    skin = bpy.data.objects.new("skin", mesh)
+    bpy.context.scene.collection.objects.link(skin)
+    skin.shape_key_add(name="Basis")
+    shape = skin.shape_key_add(name="moved")
+    shape.data[0].co.x = 1.0
+    target.parent, target.parent_type, target.parent_vertices = skin, "VERTEX", (0, 0, 0)
+    for frame, value in ((3, 0.0), (10, 1.0)):
+        shape.value = value
+        shape.keyframe_insert("value", frame=frame)
+
+
+def keyed_data(armature: Object, target: Object) -> None:
+    """A driver reads a component of a property of the armature's data; another property is keyed too."""
+    armature.data["height"], armature.data["other"] = (0.0, 0.0), 0.0
+    armature.data.keyframe_insert('["other"]', frame=7)
+    for frame, height in ((3, 0.0), (10, 1.0)):
+        armature.data["height"] = (0.0, height)
+        armature.data.keyframe_insert('["height"]', frame=frame)
+    driver = target.driver_add("location", 2).driver
+    driver.type = "SUM"
+    source = driver.variables.new().targets[0]
+    source.id_type, source.id, source.data_path = "ARMATURE", armature.data, '["height"][1]'
+
+
+@pytest.mark.parametrize("key", [keyed_path, keyed_shape, keyed_data])
+def test_keys_of_other_data_than_objects_count_where_the_target_depends_on_it(
+    key: Callable[[Object, Object], None],
+) -> None:
+    armature = make_tail(3)
+    target = make_empty("target", (0.5, 0.5, 1.0))
+    set_chain(armature, "bone2", 3, target)
+    key(armature, target)
+    bake(only_keyed=True)
+    assert frames_keyed(armature) == [3.0, 10.0]
+
+
 def test_only_keyed_frames_where_there_are_none_is_refused() -> None:
     armature = make_tail(3)
     set_chain(armature, "bone2", 3, make_empty("target", (1.0, 1.0, 1.0)))

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import bpy
 import numpy as np
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
@@ -17,7 +18,7 @@ from ..rig.dependencies import Node, followed_by
 from .fcurves import key_times, remapping_of
 
 if TYPE_CHECKING:
-    from bpy.types import ActionChannelbag, NlaStrip, Object, Scene
+    from bpy.types import ID, ActionChannelbag, NlaStrip, Object, Scene
 
     from ..rig.properties import FabrikChain
 
@@ -59,21 +60,22 @@ def _keyed_frames(scene: Scene, armature: Object, chains: Iterable[FabrikChain])
         for start in starts:
             nodes |= followed_by(start)
     share = 1.0 / remapping_of(scene)
-    frames = [share * time for obj, bone_name in nodes for time in _times_of(obj, bone_name)]
+    frames = [share * time for owner, name in nodes for time in _times_of(owner, name)]
     return sorted({round(frame) if _is_whole(frame) else round(frame, 4) for frame in frames})
 
 
-def _times_of(obj: Object, bone_name: str) -> Iterator[float]:
-    """Yield the times of keys on an object or one of its bones: those of its action and those of its NLA strips.
+def _times_of(owner: ID, name: str) -> Iterator[float]:
+    """Yield the times of keys on a node of ``followed_by``: those of its action and those of its NLA strips.
 
     The times are the scene's, before Time Stretching.
     """
-    animation = obj.animation_data
+    animation = getattr(owner, "animation_data", None)
     if animation is None:
         return
-    is_bone = bone_name and obj.type == 'ARMATURE'
-    bone = obj.pose.bones.get(bone_name) if is_bone else None
-    prefix = bone.path_from_id() if bone else ""
+    prefix = name
+    if isinstance(owner, bpy.types.Object):
+        bone = owner.pose.bones.get(name) if owner.pose else None
+        prefix = bone.path_from_id() if bone else ""
     times = _times_in(animdata_get_channelbag_for_assigned_slot(animation), prefix)
     if animation.use_tweak_mode:
         times = np.array([animation.nla_tweak_strip_time_to_scene(time) for time in times])
@@ -93,7 +95,7 @@ def _times_in(bag: ActionChannelbag | None, prefix: str) -> Array:
 
     Args:
         bag: None has no keys.
-        prefix: the data path of a bone; empty are the keys of the object itself, those of its bones left out.
+        prefix: the data path of a bone or a property; empty are all keys but those of bones.
     """
     found = [
         key_times(curve)

@@ -13,10 +13,13 @@ import bpy
 from .overrides import chain_constraints, is_active
 
 if TYPE_CHECKING:
-    from bpy.types import Constraint, Object
+    from bpy.types import ID, Constraint, Object
 
-Node: TypeAlias = tuple["Object", str]
-"""An object: (object, ""), one of its bones: (armature, bone), or by any name the geometry of one without bones."""
+Node: TypeAlias = tuple["ID", str]
+"""An object: (object, ""), one of its bones: (armature, bone), or by any name the geometry of one without bones.
+
+Of other data-blocks a property: (data-block, data path), or all of them where the path is empty.
+"""
 
 _GEOMETRY = "geometry"
 
@@ -24,9 +27,13 @@ _READS_GEOMETRY = {'SHRINKWRAP', 'GEOMETRY_ATTRIBUTE', 'FOLLOW_PATH', 'CLAMP_TO'
 """Constraints that read their target's geometry and not only its transform."""
 
 
-def in_words(obj: Object, bone_name: str) -> str:
-    """Name an object, or one of its bones, in a message."""
-    return f"bone '{bone_name}' of '{obj.name}'" if bone_name and obj.type == 'ARMATURE' else f"'{obj.name}'"
+def in_words(owner: ID, name: str) -> str:
+    """Name an object, one of its bones, or another data-block in a message."""
+    return f"bone '{name}' of '{owner.name}'" if name and _is_armature(owner) else f"'{owner.name}'"
+
+
+def _is_armature(owner: ID | None) -> bool:
+    return isinstance(owner, bpy.types.Object) and owner.type == 'ARMATURE'
 
 
 def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str, str]:
@@ -63,11 +70,19 @@ def followed_by(start: Node) -> set[Node]:
     return seen
 
 
-def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
-    """Yield what an object's or a bone's transform, or an object's geometry, is computed from."""
+def _dependencies(obj: ID, bone_name: str) -> Iterator[Node]:
+    """Yield what an object's or a bone's transform, an object's geometry, or another property is computed from."""
+    if not isinstance(obj, bpy.types.Object):
+        yield from _driver_sources(obj, bone_name)
+        return
     if bone_name and obj.type != 'ARMATURE':
         yield obj, ""
         yield from _deformers(obj)
+        if obj.data is not None:
+            yield obj.data, ""
+        keys = getattr(obj.data, "shape_keys", None)
+        if keys is not None:
+            yield keys, ""
         return
     if bone_name:
         bone = obj.pose.bones.get(bone_name)
@@ -89,15 +104,27 @@ def _dependencies(obj: Object, bone_name: str) -> Iterator[Node]:
     for constraint in constraints:
         if is_active(constraint):
             yield from _constraint_targets(constraint)
-    if obj.animation_data:
-        for curve in obj.animation_data.drivers:
-            if curve.data_path.startswith(prefix) if bone_name else not curve.data_path.startswith("pose."):
-                for variable in curve.driver.variables:
-                    for source in variable.targets:
-                        if isinstance(source.id, bpy.types.Object):
-                            is_path = variable.type == 'SINGLE_PROP'
-                            name = _bone_in(source.data_path) if is_path else source.bone_target
-                            yield source.id, name if source.id.type == 'ARMATURE' else ""
+    yield from _driver_sources(obj, prefix)
+
+
+def _driver_sources(owner: ID, prefix: str) -> Iterator[Node]:
+    """Yield what the drivers of a data-block read.
+
+    Args:
+        owner: with the drivers.
+        prefix: of the data paths of what is driven; empty is all but what belongs to bones.
+    """
+    animation = getattr(owner, "animation_data", None)
+    for curve in animation.drivers if animation else ():
+        if curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."):
+            for variable in curve.driver.variables:
+                for source in variable.targets:
+                    if isinstance(source.id, bpy.types.Object):
+                        is_path = variable.type == 'SINGLE_PROP'
+                        name = _bone_in(source.data_path) if is_path else source.bone_target
+                        yield source.id, name if source.id.type == 'ARMATURE' else ""
+                    elif source.id is not None:
+                        yield source.id, re.sub(r"\[\d+]$", "", source.data_path)
 
 
 def _deformers(obj: Object) -> Iterator[Node]:
