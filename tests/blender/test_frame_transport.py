@@ -118,19 +118,29 @@ def time_remapping(_armature: Object, _target: Object) -> None:
 def seconds(_armature: Object, target: Object) -> None:
     """The target on a vertex that geometry nodes move by the scene's time in seconds."""
     bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = 60, 1.5
-    nodes = bpy.data.node_groups.new("seconds", "GeometryNodeTree")
-    for in_out in ("INPUT", "OUTPUT"):
-        nodes.interface.new_socket("Geometry", in_out=in_out, socket_type="NodeSocketGeometry")
+    nodes = node_group("seconds")
     kinds = ("NodeGroupInput", "GeometryNodeSetPosition", "NodeGroupOutput", "GeometryNodeInputSceneTime")
     given, moved, out, time = (nodes.nodes.new(kind) for kind in kinds)
     nodes.links.new(given.outputs[0], moved.inputs["Geometry"])
     nodes.links.new(time.outputs["Seconds"], moved.inputs["Offset"])
     nodes.links.new(moved.outputs[0], out.inputs[0])
+    put_on_point(target, nodes)
+
+
+def node_group(name: str) -> Any:
+    nodes = bpy.data.node_groups.new(name, "GeometryNodeTree")
+    for in_out in ("INPUT", "OUTPUT"):
+        nodes.interface.new_socket("Geometry", in_out=in_out, socket_type="NodeSocketGeometry")
+    return nodes
+
+
+def put_on_point(target: Object, nodes: Any) -> None:
+    """Parent the target to a vertex that geometry nodes move."""
     mesh = bpy.data.meshes.new("point")
     mesh.from_pydata([(0, 0, 2.5)], [], [])
     point = bpy.data.objects.new("point", mesh)
     bpy.context.scene.collection.objects.link(point)
-    point.modifiers.new("Seconds", "NODES").node_group = nodes
+    point.modifiers.new("Nodes", "NODES").node_group = nodes
     target.animation_data_clear()
     target.parent, target.parent_type, target.parent_vertices = point, "VERTEX", (0, 0, 0)
 
@@ -169,6 +179,44 @@ def rigid_body(_armature: Object, target: Object) -> None:
     target.parent = ball
 
 
+def constrained_to_a_rigid_body(armature: Object, target: Object) -> None:
+    rigid_body(armature, target)
+    ball, target.parent = target.parent, None
+    target.constraints.new("COPY_LOCATION").target = ball
+
+
+def constrained_to_an_object_with_python(_armature: Object, target: Object) -> None:
+    lead = make_empty("lead")
+    lead.driver_add("location", 0).driver.expression = "0.1 * len('%' * int(frame))"
+    target.constraints.new("COPY_LOCATION").target = lead
+
+
+def cloth_in_wind(_armature: Object, target: Object) -> None:
+    leave_mode()
+    bpy.ops.mesh.primitive_grid_add(x_subdivisions=2, y_subdivisions=2, size=1.0, location=(0.0, 0.0, 2.5))
+    cloth = bpy.context.object
+    cloth.modifiers.new("Cloth", "CLOTH")
+    bpy.ops.object.effector_add(type="WIND", location=(0.0, -3.0, 2.5), rotation=(-1.5, 0.0, 0.0))
+    bpy.context.object.field.strength = 500.0
+    target.animation_data_clear()
+    target.parent, target.parent_type, target.parent_vertices = cloth, "VERTEX", (8, 0, 0)
+
+
+def simulation_nodes(_armature: Object, target: Object) -> None:
+    """The target on a vertex that a simulation zone moves from frame to frame."""
+    nodes = node_group("simulation")
+    given, out = (nodes.nodes.new(kind) for kind in ("NodeGroupInput", "NodeGroupOutput"))
+    start, end = (nodes.nodes.new(f"GeometryNodeSimulation{kind}") for kind in ("Input", "Output"))
+    start.pair_with_output(end)
+    moved = nodes.nodes.new("GeometryNodeSetPosition")
+    moved.inputs["Offset"].default_value = (0.1, 0.0, 0.0)
+    nodes.links.new(given.outputs[0], start.inputs["Geometry"])
+    nodes.links.new(start.outputs["Geometry"], moved.inputs["Geometry"])
+    nodes.links.new(moved.outputs[0], end.inputs["Geometry"])
+    nodes.links.new(end.outputs["Geometry"], out.inputs[0])
+    put_on_point(target, nodes)
+
+
 def frame_handler(armature: Object, _target: Object) -> None:
     name = armature.name
 
@@ -199,10 +247,16 @@ CASES = [
     seconds,
     followed_track,
     rigid_body,
+    constrained_to_a_rigid_body,
+    constrained_to_an_object_with_python,
+    cloth_in_wind,
+    simulation_nodes,
     frame_handler,
     nla_strips,
 ]
 ALONE = {parents, constraints, drivers, vertex_parent_on_a_deformed_mesh, time_remapping, nla_strips, CASES[0]}
+SIMULATED = {rigid_body, constrained_to_a_rigid_body, cloth_in_wind, simulation_nodes}
+"""What goes from frame to frame."""
 ALONE |= {seconds, followed_track}
 """What needs no more than the objects and what they depend on."""
 
@@ -217,7 +271,7 @@ def test_a_frame_is_what_going_there_makes_of_it(case: Callable[[Object, Object]
     armature, target = make_rig()
     case(armature, target)
     scene = bpy.context.scene
-    stops = [*map(float, range(1, 9))] if case is rigid_body else FRAMES  # a simulation goes from frame to frame
+    stops = [*map(float, range(1, 9))] if case in SIMULATED else FRAMES
     try:
         go_to(1)
         desired = []

@@ -5,7 +5,7 @@
 A scene's depsgraph evaluates every visible object. The depsgraph of a scene that holds an armature and its targets
 alone evaluates those, what they depend on, and nothing else: not the meshes that the armature deforms. While such a
 depsgraph isn't the active one it doesn't write evaluated channels back to the original data, so nothing has to be
-restored afterwards. (Observed in Blender 5.0 and 5.2; ``Depsgraph.ids`` lists what a depsgraph evaluates.)
+restored afterwards. (Observed in Blender 5.0 and 5.2.)
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import bpy
 
 from ...core import FabrikError
+from ..rig.dependencies import evaluated_data
 from ..solving.stored_values import store_values
 
 if TYPE_CHECKING:
-    from bpy.types import Depsgraph, Object, Scene, ViewLayer
+    from bpy.types import ID, Depsgraph, Object, Scene, ViewLayer
 
 
 _OF_SCENE = ("camera", "active_clip", "gravity", "use_gravity")
@@ -30,6 +31,9 @@ _OF_RENDER = (
     *("resolution_x", "resolution_y", "resolution_percentage", "pixel_aspect_x", "pixel_aspect_y"),
 )
 _OF_UNITS = ("system", "scale_length")
+
+_SIMULATIONS = {'CLOTH', 'DYNAMIC_PAINT', 'EXPLODE', 'FLUID', 'PARTICLE_INSTANCE', 'SOFT_BODY'}
+"""Modifiers whose result at a frame depends on the frames before."""
 
 
 class Frames(Protocol):
@@ -140,14 +144,15 @@ def _is_independent(scene: Scene, depsgraph: Depsgraph | None) -> bool:
     """Tell whether everything that a depsgraph evaluates is the same in any scene.
 
     It isn't where drivers read the scene (another scene's depsgraph doesn't evaluate the animation of this one), where
-    drivers run Python expressions (which may read any data), and where rigid bodies are simulated.
+    drivers run Python expressions (which may read any data), and where something is simulated: forces and colliders are
+    those of a scene, and simulation zones go on in the active depsgraph alone. Of cloth the given scene would then show
+    what was simulated without its wind.
     """
     assert depsgraph is not None  # frame_set has made one
-    for used in depsgraph.ids:
-        original = used.original
+    for original in evaluated_data(depsgraph):
         if isinstance(original, bpy.types.Scene) and original == scene:
             return False
-        if isinstance(original, bpy.types.Object) and original.rigid_body is not None:
+        if _is_simulated(original):
             return False
         animation = getattr(original, "animation_data", None)
         for curve in animation.drivers if animation else ():
@@ -156,3 +161,12 @@ def _is_independent(scene: Scene, depsgraph: Depsgraph | None) -> bool:
             if any(variable.type == 'CONTEXT_PROP' for variable in curve.driver.variables):
                 return False
     return True
+
+
+def _is_simulated(used: ID) -> bool:
+    """Tell whether a data-block is an object with a simulation, or nodes with a simulation zone."""
+    if isinstance(used, bpy.types.Object):
+        return used.rigid_body is not None or any(modifier.type in _SIMULATIONS for modifier in used.modifiers)
+    if isinstance(used, bpy.types.GeometryNodeTree):
+        return any(node.bl_idname == "GeometryNodeSimulationOutput" for node in used.nodes)
+    return False

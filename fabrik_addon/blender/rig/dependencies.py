@@ -13,7 +13,7 @@ import bpy
 from .overrides import chain_constraints, is_active
 
 if TYPE_CHECKING:
-    from bpy.types import ID, Constraint, Object
+    from bpy.types import ID, Constraint, Depsgraph, Object
 
 Node: TypeAlias = tuple["ID", str]
 """An object: (object, ""), one of its bones: (armature, bone), or by any name the geometry of one without bones.
@@ -160,3 +160,14 @@ def _constraint_targets(constraint: Constraint) -> Iterator[Node]:
             yield target, getattr(constraint, bone_name, "")
     if constraint.type in _READS_GEOMETRY and constraint.target:  # type: ignore[attr-defined]
         yield constraint.target, _GEOMETRY  # type: ignore[attr-defined]
+
+
+def evaluated_data(depsgraph: Depsgraph) -> set[ID]:
+    """Return all data-blocks that a depsgraph evaluates, as they are in the file.
+
+    ``Depsgraph.ids`` lists what is shown, and node trees of materials. It leaves out what is hidden, or isn't in the
+    scene, and is evaluated because something else depends on it, such as the target of a constraint.
+    """
+    kinds = [one.identifier for one in bpy.data.bl_rna.properties if one.type == 'COLLECTION']
+    found = {one for kind in kinds for one in getattr(bpy.data, kind) if one.evaluated_get(depsgraph).is_evaluated}
+    return found | {used.original for used in depsgraph.ids if used.original}

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias  # Any: objects of every type h
 
 import bpy
 
+from ..rig.dependencies import evaluated_data
+
 if TYPE_CHECKING:
     from bpy.types import ID, FCurve, NlaStrip, Object, ViewLayer
 
@@ -62,8 +64,7 @@ def store_values(view_layer: ViewLayer, objects: Iterable[Object]) -> StoredValu
     """
     depsgraph = view_layer.depsgraph
     assert depsgraph is not None  # the view layer was updated
-    owners = {used.original for used in depsgraph.ids if used.original}
-    animated = ((owner, curve.data_path) for owner in owners for curve in curves_of(owner))
+    animated = ((owner, curve.data_path) for owner in evaluated_data(depsgraph) for curve in curves_of(owner))
     return StoredValues(store_channels(objects).values | _stored(animated))
 
 
