@@ -13,6 +13,8 @@ import pytest
 from bpy.types import Object
 
 from fabrik_addon.blender.rig.wording import length_text
+from fabrik_addon.blender.solving.solve_chains import solve_chains
+from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -302,6 +304,38 @@ def test_a_target_disabled_in_viewports_is_not_where_it_says(rig: Object, what: 
         chain.target.location = (3.5, 0.5, 1.5)
 
     assert "its target 'bad2 target' is disabled in viewports" in refusal(rig, spoil)
+
+
+def disable(armature: Object, how: str) -> None:
+    """Disable an armature in viewports, or take it out of the view layer."""
+    collection = bpy.data.collections.new("rigs")
+    bpy.context.scene.collection.children.link(collection)
+    collection.objects.link(armature)
+    bpy.context.scene.collection.objects.unlink(armature)
+    if how == "excluded":
+        bpy.context.view_layer.layer_collection.children["rigs"].exclude = True
+    else:
+        (armature if how == "object" else collection).hide_viewport = True
+
+
+REFUSALS = {"object": "disabled in viewports", "collection": "disabled in viewports", "excluded": "not in the view"}
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_an_armature_that_blender_doesnt_evaluate_is_not_where_it_says(rig: Object, how: str) -> None:
+    chain = rig.fabrik.chains[1]
+    leave_mode()
+    bpy.context.view_layer.objects.active = chain.target
+    disable(rig, how)
+    rig.location, chain.target.location = (2.0, 0.0, 0.0), (6.0, 0.5, 1.5)
+    update()
+    before = everything()
+    with pytest.raises(FabrikError, match=REFUSALS[how]) as refused:
+        solve_chains(bpy.context.view_layer, rig, [chain])
+    assert str(refused.value).startswith("Chain 'bad2': the object 'Rig' is")
+    if how != "excluded":  # then the target is in no chain that the interface finds
+        assert error_of(bpy.ops.pose.fabrik_solve, only_active=True).startswith("Chain 'bad2': the object 'Rig' is")
+    assert everything() == before
 
 
 @pytest.mark.parametrize("what", ["object", "collection"])

@@ -165,6 +165,16 @@ def test_limits_that_no_angle_meets_are_named(human: Object, operator: Any, opti
     assert "the limits of bone 'forearm.R' about X contradict each other" in error_of(operator, **options)
 
 
+@pytest.mark.parametrize(
+    ("operator", "options"), [*PULLS[:4], (ops.fabrik_body_bake, {"frame_start": 1, "frame_end": 2})]
+)
+def test_a_body_that_blender_doesnt_evaluate_is_left(human: Object, operator: Any, options: dict[str, Any]) -> None:
+    handle = human.fabrik.body.handles["Hand.R"]
+    handle.use_pin, handle.target = True, make_empty("Wall", (-0.5, -0.4, 1.2))
+    human.hide_viewport = True
+    assert error_of(operator, **options).startswith("'metarig' is disabled in viewports")
+
+
 def test_a_floor_whose_height_is_no_number_is_named(human: Object) -> None:
     body = human.fabrik.body
     body.use_floor, body.floor_height = True, math.nan

@@ -339,6 +339,35 @@ def test_a_linked_rig_beside_its_override_is_left_alone(
     assert own.animation_data.action.library is None
 
 
+@pytest.mark.parametrize("words", [["bake"], ["solve"], ["convert"]])
+@pytest.mark.parametrize("how", ["disabled", "excluded", "hidden by the eye"])
+def test_an_armature_that_blender_doesnt_evaluate_is_named_and_left(
+    rig: Path, capfd: pytest.CaptureFixture[str], how: str, words: list[str]
+) -> None:
+    armature, scene = bpy.data.objects["Rig"], bpy.context.scene
+    constraint = armature.pose.bones["bone2"].constraints.new("IK")
+    constraint.target = armature.fabrik.chains[0].target
+    constraint.mute = "convert" not in words
+    if how == "disabled":
+        armature.hide_viewport = True
+    elif how == "excluded":
+        collection = bpy.data.collections.new("rigs")
+        scene.collection.children.link(collection)
+        collection.objects.link(armature)
+        scene.collection.objects.unlink(armature)
+        bpy.context.view_layer.layer_collection.children["rigs"].exclude = True
+    else:
+        armature.hide_set(True)
+    bpy.ops.wm.save_mainfile()
+    before = digest(rig)
+    code, found = call(capfd, *words, "--in-place")
+    if how == "hidden by the eye":
+        assert code == 0 and digest(rig) != before
+        return
+    assert code == 1 and digest(rig) == before
+    assert found["error"].startswith("Rig: it is disabled in" if how == "disabled" else "Rig: it is not in the view layer")
+
+
 def test_in_place_through_a_link_writes_what_it_leads_to(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
     link = rig.with_name("link.blend")
     link.symlink_to(rig.name)

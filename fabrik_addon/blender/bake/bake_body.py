@@ -20,6 +20,7 @@ from ..animation.nla import needs_remapping
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
+from ..rig.targets_and_poles import check_evaluated
 from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
@@ -48,11 +49,12 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
         the frames at which a handle isn't at its object, with the largest error of each frame.
 
     Raises:
-        FabrikError: at no frame a handle follows an object or the head looks at something, the body can't be solved at
-            some frame, or its curves can't be changed; then nothing has changed.
+        FabrikError: at no frame a handle follows an object or the head looks at something, Blender doesn't evaluate the
+            armature, the body can't be solved at some frame, or its curves can't be changed; then nothing has changed.
     """
     armature = work.armature
     work.view_layer.update()
+    check_evaluated(work.view_layer, armature, f"'{armature.name}'")
     stored, edit = store_values(work.view_layer, [armature]), ActionEdit(armature, remapping_of(work.scene))
     try:
         if needs_remapping(armature.animation_data):

@@ -23,6 +23,7 @@ from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import chosen_chains, settings_of
 from ..rig.snapshot import take_snapshot
+from ..rig.targets_and_poles import check_evaluated
 from ..solving.solve_chains import solve_chains
 
 if TYPE_CHECKING:
@@ -120,6 +121,9 @@ def _check(armature: Object) -> None:
     """Raise a FabrikError where an armature can't be posed."""
     if armature.library is not None:
         raise FabrikError("it is linked: make a library override first")
+    view_layer = bpy.context.view_layer
+    view_layer.update()  # what was linked or hidden since isn't in its objects otherwise
+    check_evaluated(view_layer, armature, "it")
     if armature.data.pose_position == 'REST':
         raise FabrikError("it is shown in rest position: switch to pose position")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..rig.rotation_channel import channel_name
+from ..rig.targets_and_poles import check_evaluated
 from .start_channels import StartChannels
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class BaseDrag(ABC):
             pins: which other chains' ends are held, an item of the operator's property.
 
         Raises:
-            FabrikError: the point can't be dragged.
+            FabrikError: Blender doesn't evaluate the armature, or the point can't be dragged.
         """
         self.armature = armature
         self.grab = grab
@@ -82,6 +83,7 @@ class BaseDrag(ABC):
 
     def _start(self, view_layer: ViewLayer) -> None:
         view_layer.update()
+        check_evaluated(view_layer, self.armature, f"'{self.armature.name}'")
         self._channels = StartChannels()
         self._begin(view_layer)
 

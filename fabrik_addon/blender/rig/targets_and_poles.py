@@ -62,12 +62,14 @@ def read_goals(
         moving: names of the bones that move when the chain does.
 
     Raises:
-        FabrikError: there is no target, target or pole have no finite position, or one of them follows a bone that
-            moves with the chain and isn't a parent of a target bone.
+        FabrikError: the armature isn't evaluated, there is no target, target or pole have no finite position, or one
+            of them follows a bone that moves with the chain and isn't a parent of a target bone.
     """
     if settings.target is None and not settings.use_pin:
         raise FabrikError("it has no target: choose an object in its settings")
-    to_armature = armature_to_world(armature).inverted()  # its error comes before those of targets that hang on it
+    # Errors of the armature come before those of targets that hang on it.
+    check_evaluated(view_layer, armature, f"the object '{armature.name}'")
+    to_armature = armature_to_world(armature).inverted()
     roles = [] if settings.use_pin else [("target", settings.target, settings.subtarget)]
     if settings.pole_target is not None:
         roles.append(("pole", settings.pole_target, settings.pole_subtarget))
@@ -171,6 +173,30 @@ def armature_to_world(armature: Object) -> Matrix:
     return matrix
 
 
+def check_evaluated(view_layer: ViewLayer, obj: Object, named: str) -> None:
+    """Check that Blender evaluates an object: otherwise its matrix and its bones are where they were long ago.
+
+    Args:
+        view_layer: the one that was evaluated last.
+        obj: also as it is evaluated at a frame.
+        named: the object in the message.
+
+    Raises:
+        FabrikError: it doesn't, and why.
+    """
+    # Objects from different files may have the same name.
+    known: Object = obj.original  # type: ignore[assignment]  # the stub has the base class of all data-blocks
+    if view_layer.objects.get(known.name) != known and known not in view_layer.objects.values():
+        if not obj.users_scene:
+            raise FabrikError(f"{named} is in no scene: it was deleted, or isn't linked there")
+        raise FabrikError(f"{named} is not in the view layer '{view_layer.name}'")
+    if not known.visible_get(view_layer=view_layer) and not _is_evaluated(known, view_layer.layer_collection):
+        raise FabrikError(
+            f"{named} is disabled in viewports, so Blender doesn't compute where it is: "
+            "enable it, or its collection, and hide it with the eye"
+        )
+
+
 def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role: str) -> Vector:
     """Return where an object, or the head of one of its bones, is in the world.
 
@@ -183,17 +209,7 @@ def target_position(view_layer: ViewLayer, target: Object, bone_name: str, role:
     Raises:
         FabrikError: the object is deleted or not evaluated, it has no such bone, or its position isn't finite.
     """
-    # Objects from different files may have the same name.
-    known: Object = target.original  # type: ignore[assignment]  # the stub has the base class of all data-blocks
-    if view_layer.objects.get(known.name) != known and known not in view_layer.objects.values():
-        if not target.users_scene:
-            raise FabrikError(f"its {role} '{target.name}' is in no scene: it was deleted, or isn't linked there")
-        raise FabrikError(f"its {role} '{target.name}' is not in the view layer '{view_layer.name}'")
-    if not known.visible_get(view_layer=view_layer) and not _is_evaluated(known, view_layer.layer_collection):
-        raise FabrikError(
-            f"its {role} '{target.name}' is disabled in viewports, so Blender doesn't compute where it is: "
-            "enable it, or its collection, and hide it with the eye"
-        )
+    check_evaluated(view_layer, target, f"its {role} '{target.name}'")
     position = position_in_world(target, bone_name, role)
     if not math.isfinite(sum(position[:])):
         raise FabrikError(f"its {role} {in_words(target, bone_name)} has a position that is not a finite number")

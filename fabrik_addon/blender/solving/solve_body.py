@@ -23,6 +23,7 @@ from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
 from ..rig.rotation_channel import Channel, Setting, is_locked
 from ..rig.snapshot import Snapshot
+from ..rig.targets_and_poles import check_evaluated
 from .chain_groups import Group, order_of_tip
 from .corrected_goals import (
     CORRECTED,
@@ -62,9 +63,11 @@ def pull_body(
         pin is not at its place, in words.
 
     Raises:
-        FabrikError: a bone of the body can't be used; then nothing has changed.
+        FabrikError: Blender doesn't evaluate the armature, or a bone of the body can't be used; then nothing has
+            changed.
     """
     view_layer.update()
+    check_evaluated(view_layer, armature, f"'{armature.name}'")
     body = take_body(armature, *pulls, follows=follows)
     group = body_group(armature, body)
     stands = group.tree is not None and group.tree.balance is not None and _is_over_its_feet(armature)
