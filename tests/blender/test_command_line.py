@@ -19,7 +19,7 @@ import bpy
 import pytest
 
 from fabrik_addon.blender.command_line.run_command import run
-from tests.blender.rigs import leave_mode, make_empty, make_tail, set_chain
+from tests.blender.rigs import distance_left, leave_mode, make_empty, make_tail, set_chain
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = [sys.executable, str(ROOT / "scripts/fabrik.py")]
@@ -365,7 +365,47 @@ def test_an_armature_that_blender_doesnt_evaluate_is_named_and_left(
         assert code == 0 and digest(rig) != before
         return
     assert code == 1 and digest(rig) == before
-    assert found["error"].startswith("Rig: it is disabled in" if how == "disabled" else "Rig: it is not in the view layer")
+    reason = "disabled in viewports" if how == "disabled" else "not in the view layer"
+    assert found["error"].startswith(f"Rig: it is {reason}")
+
+
+@pytest.mark.parametrize("words", [["bake"], ["solve", "--frame", "5"]])
+def test_an_armature_that_reaches_for_a_bone_of_another_is_posed_after_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    first = make_tail(3, "Catcher")
+    leave_mode()
+    make_file(tmp_path / "rig.blend", [(1.0, 1.0, 1.5), (-1.0, 0.5, 1.8)])
+    chain = set_chain(first, "bone2", 3, make_empty("on the finger"))
+    chain.target.parent, chain.target.parent_type, chain.target.parent_bone = bpy.data.objects["Rig"], "BONE", "bone1"
+    bpy.ops.wm.save_mainfile()
+    assert [obj.name for obj in bpy.context.scene.objects if obj.type == "ARMATURE"] == ["Catcher", "Rig"]
+    code, found = call(capfd, *words, "--in-place")
+    assert code == 0 and [one["armature"] for one in found["armatures"]] == ["Rig", "Catcher"]
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "rig.blend"))
+    for frame in (5,) if "solve" in words else (1, 5, 11):
+        bpy.context.scene.frame_set(frame)
+        for name in ("Rig", "Catcher"):
+            armature = bpy.data.objects[name]
+            assert distance_left(armature, armature.fabrik.chains[0]) < 1e-5
+
+
+def test_armatures_that_reach_for_each_other_are_posed_with_a_warning(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = ("Watcher", "One", "Other")
+    watcher, one, other = (make_tail(2, name, at=(0.5 * at, 0.0, 0.0)) for at, name in enumerate(names))
+    for armature, target in ((watcher, one), (one, other), (other, one)):
+        set_chain(armature, "bone1", 2, target).subtarget = "bone1"
+    leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
+    code, found = call(capfd, "solve", "--in-place")
+    assert code == 3 and [each["armature"] for each in found["armatures"]] == ["One", "Watcher", "Other"]
+    circles = [warning for warning in found["warnings"] if "may be off" in warning]
+    assert circles == [
+        "One: its chains depend on bones of 'Other', and these on its own bones: it is posed before them and may be "
+        "off afterwards"
+    ]
 
 
 def test_in_place_through_a_link_writes_what_it_leads_to(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:

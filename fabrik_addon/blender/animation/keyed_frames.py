@@ -13,8 +13,7 @@ import numpy as np
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
 from ...core import Array
-from ..rig.chain_bones import bones_of_chain
-from ..rig.dependencies import Node, followed_by
+from ..rig.dependencies import followed_by_chains
 from .fcurves import key_times, remapping_of
 
 if TYPE_CHECKING:
@@ -52,13 +51,7 @@ def _is_whole(frame: float) -> bool:
 
 
 def _keyed_frames(scene: Scene, armature: Object, chains: Iterable[FabrikChain]) -> list[float]:
-    nodes: set[Node] = set()
-    for chain in chains:
-        starts: list[Node] = [(chain.target, chain.subtarget)] if chain.target else []
-        starts += [(chain.pole_target, chain.pole_subtarget)] if chain.pole_target else []
-        starts += [(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)]
-        for start in starts:
-            nodes |= followed_by(start)
+    nodes = followed_by_chains(armature, chains)
     share = 1.0 / remapping_of(scene)
     frames = [share * time for owner, name in nodes for time in _times_of(owner, name)]
     return sorted({round(frame) if _is_whole(frame) else round(frame, 4) for frame in frames})

@@ -66,23 +66,24 @@ class Command:
     applies_to: Callable[[Object, argparse.Namespace], bool]
     """Whether the command does something to an armature that --armature doesn't name."""
     run: Callable[[Object, argparse.Namespace, Report], None]
+    poses: Callable[[Object, argparse.Namespace], list[FabrikChain]] = lambda *_: []
+    """The chains of an armature that the command poses."""
     changes_file: bool = True
     """Whether the file is saved afterwards."""
 
 
-def _has_chains(armature: Object, arguments: argparse.Namespace) -> bool:
-    if arguments.chain:
-        return any(name in settings_of(armature).chains for name in arguments.chain)
-    return any(chain.enabled for chain in settings_of(armature).chains)
+def _chains_to_solve(armature: Object, arguments: argparse.Namespace) -> list[FabrikChain]:
+    names = arguments.chain
+    return [one for one in settings_of(armature).chains if (one.name in names if names else one.enabled)]
 
 
-def _has_chains_to_bake(armature: Object, arguments: argparse.Namespace) -> bool:
+def _chains_to_bake(armature: Object, arguments: argparse.Namespace) -> list[FabrikChain]:
     if arguments.chain:
-        return _has_chains(armature, arguments)
+        return _chains_to_solve(armature, arguments)
     try:
-        return bool(chains_to_bake(armature, only_active=False))
+        return chains_to_bake(armature, only_active=False)
     except FabrikError:
-        return False
+        return []
 
 
 def _can_convert(armature: Object, arguments: argparse.Namespace) -> bool:
@@ -335,10 +336,17 @@ COMMANDS = {
     "bake": Command(
         "Solve the chains at every frame and insert keyframes on their bones.",
         _add_bake_options,
-        _has_chains_to_bake,
+        lambda *given: bool(_chains_to_bake(*given)),
         _bake,
+        _chains_to_bake,
     ),
-    "solve": Command("Pose the chains at one frame.", _add_solve_options, _has_chains, _solve),
-    "list": Command("List the chains and their errors.", _no_options, lambda *_: True, _list, False),
+    "solve": Command(
+        "Pose the chains at one frame.",
+        _add_solve_options,
+        lambda *given: bool(_chains_to_solve(*given)),
+        _solve,
+        _chains_to_solve,
+    ),
+    "list": Command("List the chains and their errors.", _no_options, lambda *_: True, _list, changes_file=False),
     "convert": Command("Convert IK constraints to chains.", _add_convert_options, _can_convert, _convert),
 }

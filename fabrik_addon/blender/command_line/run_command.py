@@ -24,6 +24,7 @@ from ...standard_output import PrintLine, print_plainly, reserve_for_result
 from ..rig.properties import settings_of
 from .commands import COMMANDS, JsonObject, Report, UsageError
 from .file_structure import check_structure
+from .posing_order import posing_order
 from .saving import check_readable, make_room, save_to
 
 if TYPE_CHECKING:
@@ -211,8 +212,9 @@ def _run_command(arguments: argparse.Namespace, show_progress: Callable[[str, in
     if command.changes_file:
         # A linked armature can't be changed; its library override has the same name.
         chosen = [obj for obj in chosen if obj.library is None] or chosen
-    report = Report(show_progress)
-    for armature in chosen:
+    order, warnings = posing_order({armature: command.poses(armature, arguments) for armature in chosen})
+    report = Report(show_progress, warnings=warnings)
+    for armature in order:
         with _armature_in_errors(armature):
             command.run(armature, arguments, report)
     if command.changes_file and not report.armatures:

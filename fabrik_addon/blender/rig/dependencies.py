@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import bpy
 
+from .chain_bones import ChainSettings, bones_of_chain
 from .overrides import chain_constraints, is_active
 
 if TYPE_CHECKING:
@@ -68,6 +69,20 @@ def followed_by(start: Node) -> set[Node]:
                 seen.add(node)
                 waiting.append(node)
     return seen
+
+
+def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set[Node]:
+    """Return all objects and bones on which targets, poles and bones of chains depend, and these themselves.
+
+    Raises:
+        FabrikError: a chain has no such bones.
+    """
+    starts: set[Node] = set()
+    for chain in chains:
+        goals = ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget))
+        starts |= {(obj, bone_name) for obj, bone_name in goals if obj is not None}
+        starts |= {(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)}
+    return set().union(*map(followed_by, starts))
 
 
 def _dependencies(obj: ID, bone_name: str) -> Iterator[Node]:
