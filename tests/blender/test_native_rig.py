@@ -440,6 +440,23 @@ def test_stretch_removed_is_as_before_or_as_it_looks() -> None:
     assert sizes(armature)["lower"] == pytest.approx((1.0, 1.0, 1.0), abs=1e-4)
 
 
+def test_stretch_of_one_object_is_removed_and_the_bones_of_another_with_the_same_armature_stay() -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3, target=(0.4, 3.4, 1.2))
+    chain.use_limits, chain.use_stretch = False, True
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    twin = armature.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    rigs.update()
+    before = rigs.matrices_of(armature)
+    for obj, mode in ((twin, "ALIGNED"), (armature, "FULL")):
+        rigs.enter_pose_mode(obj)
+        assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+        assert armature.data.bones["bone1"].inherit_scale == mode
+        if obj == twin:
+            assert rigs.matrices_of(armature) == pytest.approx(before, abs=1e-6)
+
+
 def test_a_chain_that_hangs_on_a_stretched_one_is_refused() -> None:
     armature = make_arm()
     chain = rigs.add_chain(armature, "lower", 2)

@@ -34,6 +34,7 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     make_tail,
+    matrices_of,
     metarig,
     pose_of,
     random_direction,
@@ -631,6 +632,27 @@ def test_a_linked_armature_says_what_to_set(tmp_path: Path) -> None:
             assert linked.fabrik.chains[0].status == "REACHED" and linked.pose.bones["bone0"].scale.y > 1.1
         bpy.ops.wm.open_mainfile(filepath=path)
         armature = bpy.data.objects["Rig"]
+
+
+def test_an_armature_that_is_that_of_another_object_too_says_what_to_set() -> None:
+    armature, chain = make_elastic_tail()
+    twin = armature.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    twin.pose.bones["bone0"].scale = (1.0, 1.6, 1.0)
+    update()
+    before = matrices_of(twin)
+    for operator in (bpy.ops.pose.fabrik_solve, bpy.ops.pose.fabrik_bake, bpy.ops.pose.fabrik_rig_add):
+        assert error_of(operator).endswith(
+            "it can't stretch: bone 'bone1' would be skewed, and the armature 'Rig' is that of 'Rig.001' too. Set the "
+            "bone's Inherit Scale to Aligned, or make the armature single-user"
+        )
+    np.testing.assert_array_equal(matrices_of(twin), before)
+    for bone in armature.data.bones:
+        bone.inherit_scale = "ALIGNED"
+    update()
+    before = matrices_of(twin)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"} and chain.status == "REACHED"
+    np.testing.assert_array_equal(matrices_of(twin), before)
 
 
 def test_a_driven_scale_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import bpy
+
 from ..rig.bone_stretch import ALIGNED, SKEWING
 from .attribute_constraints import attribute_constraint, stretch_name
 from .custom_properties import INHERITED
+from .find_rigs import native_constraints
 from .modifier_inputs import Modifier, scale_outputs, set_output_name
 from .read_bone_stretch import StretchedBones, powers_of
 
@@ -51,6 +54,19 @@ def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
         mode = data.get(INHERITED)
         if mode is None or not data.id_data.is_editable:
             continue  # what is linked stays as the file that it comes from has it
-        if data.inherit_scale == ALIGNED and not stay_aligned:
-            data.inherit_scale = mode
+        if not stay_aligned:
+            if _stretches_another(bone.id_data):
+                continue  # with the native rig that is removed last the bones get it back
+            if data.inherit_scale == ALIGNED:
+                data.inherit_scale = mode
         del data[INHERITED]
+
+
+def _stretches_another(armature: Object) -> bool:
+    """Tell whether a native rig stretches bones of another object with the same armature data."""
+    return any(
+        constraint.mix_scl  # type: ignore[attr-defined]
+        for obj in bpy.data.objects
+        if obj.data == armature.data and obj != armature
+        for _, constraint in native_constraints(obj)
+    )

@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import bpy
 from mathutils import Matrix, Vector
 
 from ...core import FabrikError
@@ -36,7 +37,7 @@ from .bone_kinematics import head_at
 from .rotation_channel import Setting
 
 if TYPE_CHECKING:
-    from bpy.types import PoseBone
+    from bpy.types import Object, PoseBone
 
 ALIGNED: Final = 'ALIGNED'
 
@@ -117,7 +118,7 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
 
     Raises:
         FabrikError: a bone is mirrored, a scale that would have to change is locked, or Inherit Scale can't be changed
-            because the armature is linked.
+            because the armature is linked, or is that of other objects too.
     """
     for bone in bones:
         if min(bone.scale[:]) <= 0.0:
@@ -129,12 +130,8 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
     for _, child in children:
         _check_child(child)
     for bone in (*bones[1:], *(child for _, child in children)):
-        armature = bone.id_data.original.data  # a bake reads evaluated objects, and those can't be edited
-        if bone.bone.inherit_scale in SKEWING and not armature.is_editable:
-            raise FabrikError(
-                f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{armature.name}' is linked. "
-                "Set the bone's Inherit Scale to Aligned in the file that it comes from"
-            )
+        if _is_skewed(bone):
+            _check_data(bone)
     above = _stretch_of(bones[0].parent.matrix) if bones[0].parent else 1.0
     factors: list[float] = []
     scales: list[Vector] = []
@@ -158,6 +155,29 @@ def _check_child(child: PoseBone) -> None:
         raise FabrikError(
             f"it can't stretch: bone '{child.name}' would be stretched along with '{child.parent.name}', because its "
             "scale is locked. Unlock it, or set its Inherit Scale to None"
+        )
+
+
+def _check_data(bone: PoseBone) -> None:
+    """Refuse a bone whose Inherit Scale can't be changed, or would be changed for other objects too.
+
+    Those were posed with it as it is: where their bones are scaled unevenly, they would move, at all frames.
+    """
+    # A bake reads evaluated objects, and those can't be edited.
+    obj: Object = bone.id_data.original  # type: ignore[assignment]  # the stub has the base class of all data-blocks
+    armature = obj.data
+    if not armature.is_editable:
+        raise FabrikError(
+            f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{armature.name}' is linked. "
+            "Set the bone's Inherit Scale to Aligned in the file that it comes from"
+        )
+    if armature.users == 1:
+        return  # without a search at each frame of a bake
+    others = [f"'{other.name}'" for other in bpy.data.objects if other.data == armature and other != obj]
+    if others:
+        raise FabrikError(
+            f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{armature.name}' is that of "
+            f"{', '.join(others)} too. Set the bone's Inherit Scale to Aligned, or make the armature single-user"
         )
 
 
