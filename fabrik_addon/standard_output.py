@@ -32,5 +32,9 @@ def reserve_for_result() -> PrintLine:
 
 
 def print_plainly(line: str) -> None:
-    """Print a line to standard output as it is."""
-    print(line, flush=True)
+    """Print a line to standard output; what its encoding doesn't have is printed as an escape, as Python's errors are.
+
+    A name that a Windows pipe or a terminal can't show is no reason to fail after the file was saved.
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)

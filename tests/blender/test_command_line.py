@@ -441,6 +441,13 @@ def run_process(*words: str, **options: Any) -> subprocess.CompletedProcess[str]
     return subprocess.run([*RUNNER, *words], capture_output=True, text=True, timeout=120, cwd=ROOT, **options)
 
 
+def test_names_that_the_output_cant_encode_are_printed_as_escapes(tmp_path: Path) -> None:
+    make_file(tmp_path / "rig.blend", NEAR, "Größe")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run([*RUNNER, str(tmp_path / "rig.blend"), "list"], capture_output=True, env=environment)
+    assert result.returncode == 0 and b"Gr\\xf6\\xdfe: 1 chain" in result.stdout
+
+
 def test_the_runner_prints_json_and_exits_with_the_code(rig: Path) -> None:
     done = run_process(str(rig), "bake", "--output", str(rig.with_name("out.blend")), "--json")
     assert done.returncode == 0, done.stderr
