@@ -244,6 +244,23 @@ def test_solve_poses_and_keys_what_is_keyed(rig: Path, capfd: pytest.CaptureFixt
     assert keys_in(rig) == 2
 
 
+@pytest.mark.parametrize("words", [["bake"], ["solve"]])
+def test_a_file_that_was_saved_in_edit_mode_is_posed_all_the_same(
+    rig: Path, capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    armature = bpy.data.objects["Rig"]
+    armature.fabrik.chains[0].chain_count = 2
+    armature.pose.bones["bone0"].rotation_quaternion = (0.9, -0.3, 0.0, 0.0)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.wm.save_mainfile()
+    code, _ = call(capfd, *words, "--in-place")
+    assert code == 0
+    bpy.ops.wm.open_mainfile(filepath=str(rig))
+    armature = bpy.data.objects["Rig"]
+    assert armature.mode == "OBJECT" and distance_left(armature, armature.fabrik.chains[0]) < 1e-5
+
+
 def test_list_names_chains_and_their_problems(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, found = call(capfd, "list")
     assert code == 0

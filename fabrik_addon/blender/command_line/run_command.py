@@ -200,6 +200,8 @@ def _progress_shown_by(print_line: PrintLine, arguments: argparse.Namespace) -> 
 
 def _run_command(arguments: argparse.Namespace, show_progress: Callable[[str, int], None]) -> Report:
     command = COMMANDS[arguments.command]
+    if bpy.context.mode == 'EDIT_ARMATURE':  # as the file was saved; Blender computes no pose there
+        bpy.ops.object.mode_set(mode='OBJECT')
     armatures = [obj for obj in bpy.context.scene.objects if obj.type == 'ARMATURE']
     if arguments.armature is not None:
         armatures = [obj for obj in armatures if obj.name == arguments.armature]
