@@ -244,6 +244,19 @@ def test_solve_poses_and_keys_what_is_keyed(rig: Path, capfd: pytest.CaptureFixt
     assert keys_in(rig) == 2
 
 
+def test_a_solved_pose_that_the_next_frame_overwrites_is_named(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    armature = bpy.data.objects["Rig"]
+    armature.pose.bones["bone0"].keyframe_insert("rotation_quaternion", frame=1)
+    animation = armature.animation_data
+    animation.nla_tracks.new().strips.new("Strip", 1, animation.action)
+    animation.action = None
+    bpy.ops.wm.save_mainfile()
+    code, found = call(capfd, "solve", "--frame", "4", "--in-place")
+    assert code == 3 and found["warnings"] == [
+        "Rig: 'bone0' can't be keyed: NLA strips, drivers or a linked action may overwrite the pose at the next frame"
+    ]
+
+
 @pytest.mark.parametrize("words", [["bake"], ["solve"]])
 def test_a_file_that_was_saved_in_edit_mode_is_posed_all_the_same(
     rig: Path, capfd: pytest.CaptureFixture[str], words: list[str]

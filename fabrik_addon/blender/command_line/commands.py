@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import bpy
 
 from ...core import FabrikError
-from ..animation.animated_settings import chains_to_bake
+from ..animation.animated_settings import animated_paths, chains_to_bake
 from ..animation.frame_range import FIRST_FRAME, LAST_FRAME, FrameRange
 from ..animation.keyed_frames import frames_to_bake
 from ..bake.bake_chains import bake_chains
@@ -27,7 +27,7 @@ from ..rig.targets_and_poles import check_evaluated
 from ..solving.solve_chains import solve_chains
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Bone, Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -243,10 +243,7 @@ def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> N
     if arguments.frame is not None:
         scene.frame_set(arguments.frame)
     results, changed = solve_chains(bpy.context.view_layer, armature, _chains(armature, arguments.chain))
-    for owner, name in changed:
-        if isinstance(owner, bpy.types.PoseBone):
-            # An animated channel that isn't keyed is overwritten at the next frame.
-            owner.keyframe_insert(name, frame=scene.frame_current_final, options={'INSERTKEY_AVAILABLE'})
+    report.warnings += [f"{armature.name}: {message}" for message in _key_animated(armature, changed)]
     entries = []
     for name, result in results:
         entry = {"chain": name, "status": result.status, "error": result.error, "iterations": result.iterations}
@@ -258,6 +255,26 @@ def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> N
             f"{armature.name}: {name}: {result.status.lower().replace('_', ' ')}, error {result.error:.2g}"
         )
     report.armatures.append({"armature": armature.name, "frame": scene.frame_current, "chains": entries})
+
+
+def _key_animated(armature: Object, changed: Sequence[tuple[PoseBone | Bone, str]]) -> list[str]:
+    """WRITE: keys on the changed channels that are animated, as these are overwritten at the next frame.
+
+    Returns:
+        a message if some can't be keyed: NLA strips animate them, a driver, or an action that is linked.
+    """
+    animated = animated_paths(armature)
+    lost = []
+    for owner, name in changed:
+        if isinstance(owner, bpy.types.PoseBone):
+            frame = bpy.context.scene.frame_current_final
+            is_keyed = owner.keyframe_insert(name, frame=frame, options={'INSERTKEY_AVAILABLE'})
+            if not is_keyed and owner.path_from_id(name) in animated:
+                lost.append(owner.name)
+    if not lost:
+        return []
+    names = ", ".join(f"'{name}'" for name in dict.fromkeys(lost))
+    return [f"{names} can't be keyed: NLA strips, drivers or a linked action may overwrite the pose at the next frame"]
 
 
 # list
