@@ -274,6 +274,19 @@ def test_a_file_that_was_saved_in_edit_mode_is_posed_all_the_same(
     assert armature.mode == "OBJECT" and distance_left(armature, armature.fabrik.chains[0]) < 1e-5
 
 
+def test_an_armature_without_keys_doesnt_keep_others_from_their_bake(
+    rig: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    set_chain(make_tail(2, "Still"), "bone1", 2, make_empty("unmoved", (0.5, 0.5, 1.0)))
+    leave_mode()
+    bpy.ops.wm.save_mainfile()
+    code, found = call(capfd, "bake", "--only-keyed", "--in-place")
+    assert code == 3 and [one["armature"] for one in found["armatures"]] == ["Rig"]
+    assert found["warnings"] == ["Still: nothing is keyed from frame 1 to 11"]
+    code, found = call(capfd, "bake", "--only-keyed", "--armature", "Still", "--in-place")
+    assert code == 1 and found["error"] == "Still: nothing is keyed from frame 1 to 11"
+
+
 def test_list_names_chains_and_their_problems(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, found = call(capfd, "list")
     assert code == 0

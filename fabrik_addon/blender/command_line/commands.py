@@ -108,9 +108,11 @@ def _chains(
         FabrikError: there are none, or the armature can't be changed.
     """
     _check(armature)
+    chains = settings_of(armature).chains
+    if not chains:
+        raise FabrikError("it has no chain")
     if names is None:
         return choose(armature, False)
-    chains = settings_of(armature).chains
     return [chains[name] for name in dict.fromkeys(names) if name in chains]
 
 
@@ -195,7 +197,11 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
         raise UsageError(f"the end frame {end} is before the start frame {start}")
     frames = frames_to_bake(scene, armature, chains, (start, end), arguments.step, arguments.only_keyed)
     if not frames:
-        raise FabrikError(f"nothing is keyed from frame {start} to {end}")
+        message = f"nothing is keyed from frame {start} to {end}"
+        if arguments.armature is not None:
+            raise FabrikError(message)
+        report.warnings.append(f"{armature.name}: {message}")  # the other armatures are baked nevertheless
+        return
     tolerance = math.radians(arguments.tolerance) if arguments.smart else None
     work = bake_chains(FrameRange(scene, bpy.context.view_layer, armature, frames, (start, end)), chains, tolerance)
     baked = _run_to_end(work, armature.name, report.show_progress)
