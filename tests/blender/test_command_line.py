@@ -274,6 +274,24 @@ def test_a_file_that_was_saved_in_edit_mode_is_posed_all_the_same(
     assert armature.mode == "OBJECT" and distance_left(armature, armature.fabrik.chains[0]) < 1e-5
 
 
+@pytest.mark.parametrize("words", [["bake"], ["solve"]])
+def test_a_driver_of_a_target_that_fails_is_named(
+    rig: Path, capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    armature, other = bpy.data.objects["Rig"], make_empty("unused")
+    for obj, path in ((armature.fabrik.chains[0].target, "scale"), (armature, '["size"]'), (other, "scale")):
+        obj["size"] = 1.0
+        obj.driver_add(path, *((0,) if path == "scale" else ())).driver.expression = "nonsense(frame)"
+    armature.driver_add('pose.bones["bone finger"].location', 0).driver.expression = "nonsense(frame)"
+    bpy.ops.wm.save_mainfile()
+    code, found = call(capfd, *words, "--in-place")
+    assert code == 3 and found["warnings"] == [
+        f"Rig: the driver of '{name}' ({path}) fails, and its value may be wrong: Python in drivers needs "
+        "--enable-autoexec"
+        for name, path in (("Rig", '["size"]'), ("Rig target", "scale"))
+    ]
+
+
 def test_an_armature_without_keys_doesnt_keep_others_from_their_bake(
     rig: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

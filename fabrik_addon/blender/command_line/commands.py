@@ -21,6 +21,7 @@ from ..bake.bake_report import sentence_of
 from ..convert.to_chains import constraints_to_chains, constraints_to_convert
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.chain_bones import bones_of_chain
+from ..rig.dependencies import drivers_of, followed_by_chains
 from ..rig.properties import chosen_chains, settings_of
 from ..rig.snapshot import take_snapshot
 from ..rig.targets_and_poles import check_evaluated
@@ -131,6 +132,21 @@ def _check(armature: Object) -> None:
         raise FabrikError("it is shown in rest position: switch to pose position")
 
 
+def _failed_drivers(armature: Object, chains: Sequence[FabrikChain]) -> list[str]:
+    """Return a warning for each driver that fails among those on which chains depend."""
+    curves = {
+        (obj.name, curve.data_path)
+        for obj, bone_name in followed_by_chains(armature, chains)
+        for curve in drivers_of(obj, bone_name)
+        if not (curve.mute or curve.driver.is_valid)
+    }
+    return [
+        f"{armature.name}: the driver of '{name}' ({path}) fails, and its value may be wrong: Python in drivers needs "
+        "--enable-autoexec"
+        for name, path in sorted(curves)
+    ]
+
+
 # bake
 
 
@@ -205,6 +221,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
     tolerance = math.radians(arguments.tolerance) if arguments.smart else None
     work = bake_chains(FrameRange(scene, bpy.context.view_layer, armature, frames, (start, end)), chains, tolerance)
     baked = _run_to_end(work, armature.name, report.show_progress)
+    report.warnings += _failed_drivers(armature, chains)
     entries = []
     for chain in baked:
         unreached = [{"frame": one.frame, "status": one.status, "error": one.error} for one in chain.unreached]
@@ -248,7 +265,9 @@ def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> N
     scene = bpy.context.scene
     if arguments.frame is not None:
         scene.frame_set(arguments.frame)
-    results, changed = solve_chains(bpy.context.view_layer, armature, _chains(armature, arguments.chain))
+    chains = _chains(armature, arguments.chain)
+    results, changed = solve_chains(bpy.context.view_layer, armature, chains)
+    report.warnings += _failed_drivers(armature, chains)
     report.warnings += [f"{armature.name}: {message}" for message in _key_animated(armature, changed)]
     entries = []
     for name, result in results:

@@ -14,7 +14,7 @@ from .chain_bones import ChainSettings, bones_of_chain
 from .overrides import chain_constraints, is_active
 
 if TYPE_CHECKING:
-    from bpy.types import ID, Constraint, Depsgraph, Object
+    from bpy.types import ID, Constraint, Depsgraph, FCurve, Object
 
 Node: TypeAlias = tuple["ID", str]
 """An object: (object, ""), one of its bones: (armature, bone), or by any name the geometry of one without bones.
@@ -108,38 +108,41 @@ def _dependencies(obj: ID, bone_name: str) -> Iterator[Node]:
             yield obj, bone.parent.name
         constraints = list(bone.constraints)
         constraints += [by for _, by, rotated in chain_constraints(obj) if bone in rotated]
-        prefix = bone.path_from_id()
     else:
         if obj.parent:
             yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
             if obj.parent_type in {'VERTEX', 'VERTEX_3'}:
                 yield obj.parent, _GEOMETRY
         constraints = list(obj.constraints)
-        prefix = ""
     for constraint in constraints:
         if is_active(constraint):
             yield from _constraint_targets(constraint)
-    yield from _driver_sources(obj, prefix)
+    yield from _driver_sources(obj, bone_name)
 
 
-def _driver_sources(owner: ID, prefix: str) -> Iterator[Node]:
-    """Yield what the drivers of a data-block read.
+def _driver_sources(owner: ID, name: str) -> Iterator[Node]:
+    """Yield what the drivers of an object, a bone, or another data-block's property read."""
+    for curve in drivers_of(owner, name):
+        for variable in curve.driver.variables:
+            for source in variable.targets:
+                if isinstance(source.id, bpy.types.Object):
+                    is_path = variable.type == 'SINGLE_PROP'
+                    bone_name = _bone_in(source.data_path) if is_path else source.bone_target
+                    yield source.id, bone_name if source.id.type == 'ARMATURE' else ""
+                elif source.id is not None:
+                    yield source.id, re.sub(r"\[\d+]$", "", source.data_path)
 
-    Args:
-        owner: with the drivers.
-        prefix: of the data paths of what is driven; empty is all but what belongs to bones.
-    """
+
+def drivers_of(owner: ID, name: str) -> Iterator[FCurve]:
+    """Yield the drivers of a bone, of an object but those of its bones, or of another data-block's property."""
+    prefix = name
+    if isinstance(owner, bpy.types.Object):
+        bone = owner.pose.bones.get(name) if name and owner.type == 'ARMATURE' else None
+        prefix = bone.path_from_id() if bone else ""
     animation = getattr(owner, "animation_data", None)
     for curve in animation.drivers if animation else ():
         if curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."):
-            for variable in curve.driver.variables:
-                for source in variable.targets:
-                    if isinstance(source.id, bpy.types.Object):
-                        is_path = variable.type == 'SINGLE_PROP'
-                        name = _bone_in(source.data_path) if is_path else source.bone_target
-                        yield source.id, name if source.id.type == 'ARMATURE' else ""
-                    elif source.id is not None:
-                        yield source.id, re.sub(r"\[\d+]$", "", source.data_path)
+            yield curve
 
 
 def _deformers(obj: Object) -> Iterator[Node]:
