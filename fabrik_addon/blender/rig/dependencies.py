@@ -60,29 +60,23 @@ def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str
     return followed
 
 
-def followed_by(start: Node) -> set[Node]:
-    """Return all objects and bones on which the transform of an object or a bone depends, and itself."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        for node in _dependencies(*waiting.pop()):
-            if node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return seen
-
-
 def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set[Node]:
     """Return all objects and bones on which targets, poles and bones of chains depend, and these themselves.
 
     Raises:
         FabrikError: a chain has no such bones.
     """
-    starts: set[Node] = set()
+    seen: set[Node] = set()
     for chain in chains:
         goals = ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget))
-        starts |= {(obj, bone_name) for obj, bone_name in goals if obj is not None}
-        starts |= {(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)}
-    return set().union(*map(followed_by, starts))
+        seen |= {(obj, bone_name) for obj, bone_name in goals if obj is not None}
+        seen |= {(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)}
+    waiting = list(seen)
+    while waiting:
+        found = set(_dependencies(*waiting.pop())) - seen
+        seen |= found
+        waiting += found
+    return seen
 
 
 def _dependencies(obj: ID, bone_name: str) -> Iterator[Node]:
