@@ -130,14 +130,12 @@ class Chain:
     @cached_property
     def inherits_list(self) -> list[bool]:
         """(J - 1,) whether each bone of a plain chain inherits its parent's rotation."""
-        inherits: list[bool] = self.inherits[:-1].tolist()
-        return inherits
+        return self.inherits[:-1].tolist()
 
     @cached_property
     def links(self) -> list[float]:
         """(J - 1,) lengths of a plain chain's links, root first."""
-        links: list[float] = self.lengths[1:].tolist()
-        return links
+        return self.lengths[1:].tolist()
 
     @cached_property
     def total_length(self) -> float:

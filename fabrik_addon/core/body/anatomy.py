@@ -103,13 +103,11 @@ class Anatomy:
     def _farthest_toe(self, limb: Limb) -> Array:
         """Return the mean of the ends of the digits, or the end of the limb."""
         ends = [end_point(self.skeleton, digit[-1]) for digit in limb.digits] or [limb.points[-1]]
-        end: Array = np.mean(ends, axis=0)
-        return end
+        return np.mean(ends, axis=0)
 
     def offsets(self, limb: Limb) -> Array:
         """Return the distances of a limb's points from the plane, over its length."""
-        distances: Array = np.abs(limb.points @ self.plane.axis - self.plane.offset) / max(limb.length, 1e-12)
-        return distances
+        return np.abs(limb.points @ self.plane.axis - self.plane.offset) / max(limb.length, 1e-12)
 
 
 def _bend(points: Array) -> Array:
@@ -119,5 +117,4 @@ def _bend(points: Array) -> Array:
     if not length > 0.0:
         return np.zeros(3)
     aside = points - points[0] - ((points - points[0]) @ chord / length)[:, None] * chord
-    farthest: Array = aside[int((aside**2).sum(axis=1).argmax())]
-    return farthest
+    return aside[int((aside**2).sum(axis=1).argmax())]

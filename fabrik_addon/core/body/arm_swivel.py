@@ -39,5 +39,4 @@ def swivel_model(axes: Array) -> Array:
         axes: (3, 3) in its columns the directions outward, backward and upward in that frame. Outward is to the left
             for a left arm and to the right for a right one.
     """
-    found: Array = np.vstack([axes @ SWIVEL_MODEL[0], axes @ SWIVEL_MODEL[1:] @ axes.T])
-    return found
+    return np.vstack([axes @ SWIVEL_MODEL[0], axes @ SWIVEL_MODEL[1:] @ axes.T])

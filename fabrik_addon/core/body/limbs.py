@@ -54,8 +54,7 @@ class Pair:
     @property
     def base(self) -> Array:
         """Middle between the heads of the first bones."""
-        middle: Array = 0.5 * (self.first.points[0] + self.second.points[0])
-        return middle
+        return 0.5 * (self.first.points[0] + self.second.points[0])
 
     @property
     def length(self) -> float:
@@ -129,8 +128,7 @@ def end_point(skeleton: RestSkeleton, place: int) -> Array:
     length = float(np.linalg.norm(own))
     parent = skeleton.parents[place]
     most = _distance(skeleton, parent, place) if parent >= 0 else length
-    end: Array = skeleton.heads[place] + own * (min(1.0, most / length) if length > 0.0 else 0.0)
-    return end
+    return skeleton.heads[place] + own * (min(1.0, most / length) if length > 0.0 else 0.0)
 
 
 def _distance(skeleton: RestSkeleton, a: int, b: int) -> float:

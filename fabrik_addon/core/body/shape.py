@@ -105,8 +105,7 @@ def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
         standing = int((on_ground & (heights < starts @ up)).sum())
         if standing > most and abs(float(up @ axis)) < UPWARD_COSINE:
             best, most = up - (up @ axis) * axis, standing
-    made: Array = best / np.linalg.norm(best)
-    return made
+    return best / np.linalg.norm(best)
 
 
 def _forks(anatomy: Anatomy, limb: Limb) -> bool:

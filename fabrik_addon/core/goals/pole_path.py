@@ -78,8 +78,7 @@ def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
         pole_angle: of the chain, radians.
     """
     poses = Pose(pose.positions[None], pose.rotations[None])
-    pole: Array = steady_poles(poses, pose.positions[0], distance, [pole_angle])[0]
-    return pole
+    return steady_poles(poses, pose.positions[0], distance, [pole_angle])[0]
 
 
 def _line_and_bend(points: Sequence[Vector]) -> tuple[Vector, Vector | None]:

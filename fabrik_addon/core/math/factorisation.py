@@ -22,8 +22,7 @@ def damped_inverse(matrix: Array, damping: Component) -> Array:
         return positive_inverse(damped, least)
     except np.linalg.LinAlgError:
         # Rounding of S, by halves, exceeds lambda: 36 rows of which 12 depend on the others, with 1e-9 of the trace.
-        found: Array = np.linalg.inv(damped)
-        return found
+        return np.linalg.inv(damped)
 
 
 def positive_inverse(matrix: Array, least: float) -> Array:
@@ -61,5 +60,4 @@ def positive_inverse(matrix: Array, least: float) -> Array:
     flat[..., 2 * count * count :: 2 * count + 1] = 1.0  # the upper triangle isn't read
     flat[..., 2 * count * count + count :: 2 * count + 1] = 4.0 / least
     factor = np.linalg.cholesky(whole)[..., count:, :count]
-    made: Array = factor @ factor.swapaxes(-1, -2)
-    return made
+    return factor @ factor.swapaxes(-1, -2)

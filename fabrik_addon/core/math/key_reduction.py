@@ -55,7 +55,7 @@ def interpolate(times: Array, values: Array, slopes: Array, kept: IntegerArray) 
     step = (times[end] - times[start])[:, None]
     t = (times - times[start])[:, None] / step
     rest = 1.0 - t
-    return (  # type: ignore[no-any-return]
+    return (
         (1.0 + 2.0 * t) * rest**2 * values[start]
         + t * rest**2 * step * slopes[start]
         + t**2 * (3.0 - 2.0 * t) * values[end]

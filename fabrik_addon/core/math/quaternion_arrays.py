@@ -50,7 +50,7 @@ def from_values(mode: str, values: Array) -> Array:
             (radians) about x, y and z.
     """
     if mode == 'QUATERNION':
-        return values / np.linalg.norm(values, axis=-1, keepdims=True)  # type: ignore[no-any-return]
+        return values / np.linalg.norm(values, axis=-1, keepdims=True)
     if mode == 'AXIS_ANGLE':
         size = np.linalg.norm(values[..., 1:], axis=-1, keepdims=True)
         half = 0.5 * values[..., :1]
@@ -68,14 +68,12 @@ def multiply(p: Array, q: Array) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Return the cross product (..., 3): of 15 vectors in 2 microseconds, those of ``numpy.cross`` in 20."""
-    found: Array = a.take(_NEXT, -1) * b.take(_LAST, -1) - a.take(_LAST, -1) * b.take(_NEXT, -1)
-    return found
+    return a.take(_NEXT, -1) * b.take(_LAST, -1) - a.take(_LAST, -1) * b.take(_NEXT, -1)
 
 
 def crossing(a: Array) -> Array:
     """Return the matrices M (..., 3, 3) with ``M b = a x b``, and ``b M = b x a``."""
-    found: Array = (a @ _OF_CROSSING).reshape(*a.shape, 3)
-    return found
+    return (a @ _OF_CROSSING).reshape(*a.shape, 3)
 
 
 def to_matrices(q: Array) -> Array:
@@ -86,7 +84,7 @@ def to_matrices(q: Array) -> Array:
 
 def conjugate(q: Array) -> Array:
     """Return the inverse rotations (..., 4) of unit quaternions."""
-    return q * np.array([1.0, -1.0, -1.0, -1.0])  # type: ignore[no-any-return]
+    return q * np.array([1.0, -1.0, -1.0, -1.0])
 
 
 def angle_between(p: Array, q: Array) -> Array:
@@ -97,7 +95,7 @@ def angle_between(p: Array, q: Array) -> Array:
     rotation. ``2 acos(|p . q|)`` would round every angle below 2e-8 to zero.
     """
     near, far = np.linalg.norm(p - q, axis=-1), np.linalg.norm(p + q, axis=-1)
-    return 4.0 * np.arctan2(np.minimum(near, far), np.maximum(near, far))  # type: ignore[no-any-return]
+    return 4.0 * np.arctan2(np.minimum(near, far), np.maximum(near, far))
 
 
 def signed_alike(q: Array, before: Array) -> Array:
@@ -109,7 +107,7 @@ def signed_alike(q: Array, before: Array) -> Array:
     """
     previous = np.concatenate([before[None], q[:-1]])
     signs = np.where((q * previous).sum(axis=1) < 0.0, -1.0, 1.0)
-    return q * np.cumprod(signs)[:, None]  # type: ignore[no-any-return]
+    return q * np.cumprod(signs)[:, None]
 
 
 def blend(p: Array, q: Array, share: Array) -> Array:
@@ -127,7 +125,7 @@ def blend(p: Array, q: Array, share: Array) -> Array:
     first = np.where(is_small, 1.0 - share, np.sin((1.0 - share) * angle) / np.where(is_small, 1.0, sine))
     second = np.where(is_small, share, np.sin(share * angle) / np.where(is_small, 1.0, sine))
     mixed = first * p + second * q
-    return mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)  # type: ignore[no-any-return]
+    return mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)
 
 
 def _about(axis: str, angles: Array) -> Array:

@@ -65,7 +65,7 @@ def relative_to(point: Vector, origin: Vector, unit: float) -> Vector:
 def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -> Parts:
     """Return one of two vectors, or of two quaternions: ``yes`` in the batch items where the condition holds."""
     chosen: Any = tuple(ops.choose(condition, yes, no))
-    return chosen  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
+    return chosen
 
 
 def choose_each(ops: Operations, condition: Condition, yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
@@ -76,7 +76,7 @@ def choose_each(ops: Operations, condition: Condition, yes: Sequence[Parts], no:
 def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
     """Return a vector, a quaternion or a tuple of components in the selected batch items only; one pose stays."""
     gathered: Any = tuple(ops.gather(items, parts))
-    return gathered  # type: ignore[no-any-return]  # tuple() has the type of a tuple of any length
+    return gathered
 
 
 def first_direction(ops: Operations, candidates: Sequence[Vector]) -> Vector:

@@ -108,8 +108,7 @@ def array_of(rows: Sequence[Sequence[Component]]) -> Array:
     if all(isinstance(part, float) for part in parts):
         return np.array(parts).reshape(1, len(rows), -1)
     flat = np.broadcast_arrays(*parts)
-    made: Array = np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
-    return made
+    return np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
 
 
 def place(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:

@@ -93,8 +93,7 @@ class FreeAxes:
     def radii_of(self, swings: Array) -> Array:
         """Return the radii (S, 2, P) of the quarters that swings (S, 2, P) are in."""
         down, up = self._radii
-        made: Array = np.where(swings > 0.0, up, down)
-        return made
+        return np.where(swings > 0.0, up, down)
 
     @cached_property
     def carried(self) -> NDArray[np.int64]:
@@ -119,8 +118,7 @@ class FreeAxes:
         place = 2 * bones + (axes == 1)
         same_run = self.segment[bones][:, None] == self.segment[bones][None, :]
         before, beside = place[:, None] < place[None, :], place[:, None] == place[None, :]
-        made: Array = same_run * (1.0 * before + 0.5 * beside)
-        return made
+        return same_run * (1.0 * before + 0.5 * beside)
 
 
 free_axes = lru_cache(maxsize=16)(FreeAxes)
@@ -159,8 +157,7 @@ def _feasible_tips(axes: FreeAxes, rests: bytes, links: bytes) -> tuple[Array, A
 
 def tips_of(bones: Bones, coordinates: Array) -> Array:
     """Return the tips (S, 3) of poses (S, B, 3): half-sine about x, twist, half-sine about z of every bone."""
-    tips: Array = frames_of(bones, coordinates)[2][:, -1]
-    return tips
+    return frames_of(bones, coordinates)[2][:, -1]
 
 
 def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:

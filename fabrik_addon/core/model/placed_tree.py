@@ -42,8 +42,7 @@ class PlacedTree:
 
     def arms(self, bones: int | Sequence[int], offsets: Array) -> Array:
         """Return offsets (..., 3) in the frames of bones, from the bones' joints, in the tree's axes: ``F_b o``."""
-        found: Array = (self.matrices[bones] @ offsets[..., None])[..., 0]
-        return found
+        return (self.matrices[bones] @ offsets[..., None])[..., 0]
 
     def frame(self, bone: int) -> Quaternion:
         """Return the frame of one bone; of one pose F_j = ... L_p(j) L_j, with the products that bones share once."""

@@ -83,8 +83,7 @@ class Tree:
         """(J, 4, 4) matrices that multiply a quaternion by the rest frame from the left."""
         rests = np.array(self.rests, float)
         rests[self.structure.without_bone] = 1.0, 0.0, 0.0, 0.0
-        found: Array = multiply(rests[:, None, :], np.eye(4)).transpose(0, 2, 1)
-        return found
+        return multiply(rests[:, None, :], np.eye(4)).transpose(0, 2, 1)
 
     @cached_property
     def offset_columns(self) -> Array:

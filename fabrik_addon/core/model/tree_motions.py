@@ -45,13 +45,11 @@ class TreeMotions:
 
     def of_joint(self, joint: int) -> Array:
         """Return how a joint moves with each coordinate (3, N + S)."""
-        found: Array = self.by_joint[..., self.rows[joint], :, :]
-        return found
+        return self.by_joint[..., self.rows[joint], :, :]
 
     def of_joints(self, joints: Sequence[int]) -> Array:
         """Return how joints move with each coordinate (K, 3, N + S)."""
-        found: Array = self.by_joint.take([self.rows[joint] for joint in joints], -3)
-        return found
+        return self.by_joint.take([self.rows[joint] for joint in joints], -3)
 
     def of_points(self, bones: Sequence[int], offsets: Array, weights: Array) -> Array:
         """Return how ``sum_k w_k (p_k + R_k o_k)`` moves with each coordinate (3, N + S), of one pose.
@@ -70,5 +68,4 @@ class TreeMotions:
 
     def turned(self, bone: int) -> Array:
         """Return the axes about which a bone rotates with each coordinate of the bones (N, 3); 0 where it doesn't."""
-        found: Array = self.structure.turned[bone][:, None] * self.axes
-        return found
+        return self.structure.turned[bone][:, None] * self.axes

@@ -191,8 +191,7 @@ class TreeStructure:
     @cached_property
     def without_swing(self) -> NDArray[np.bool_]:
         """(L,) whether x and z are both locked."""
-        found: NDArray[np.bool_] = (self.lower[:, ::2] == self.upper[:, ::2]).all(axis=1)
-        return found
+        return (self.lower[:, ::2] == self.upper[:, ::2]).all(axis=1)
 
     def swings(self, swing_twists: Array) -> tuple[Array, Array]:
         """Return the swings (E, 2) in ellipses, about x and z, and the radii (E, 2) of the quarters around them."""
@@ -282,8 +281,7 @@ class TreeStructure:
     def share_swing(self) -> Array:
         """(C, C) 1 of two of ``half_sines`` that are of one bone."""
         bones = self.half_sines[1] // 3
-        found: Array = (bones[:, None] == bones).astype(float)
-        return found
+        return (bones[:, None] == bones).astype(float)
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -334,8 +332,7 @@ class TreeStructure:
         bones = self.column_bones
         of_bone = 0.5 * (bones[:, None] == bones)
         twists = np.array([axis == 1 and not self.is_free[bone] for bone, axis in self.columns], float)
-        found: Array = self.turned[bones].T + of_bone * (twists - twists[:, None] - 1.0)
-        return found
+        return self.turned[bones].T + of_bone * (twists - twists[:, None] - 1.0)
 
     @cached_property
     def chosen(self) -> NDArray[np.intp]:

@@ -60,13 +60,11 @@ class BalanceTask:
 
     def center(self, placed: PlacedTree) -> Array:
         """Return the center of mass (2,), seen along the vertical."""
-        seen: Array = self.axes @ (self.masses @ (placed.points[self.bones] + placed.arms(self.bones, self.centers)))
-        return seen
+        return self.axes @ (self.masses @ (placed.points[self.bones] + placed.arms(self.bones, self.centers)))
 
     def beyond(self, placed: PlacedTree) -> Array:
         """Return how far the center of mass is beyond each edge (E,), s_e = n_e . c - b_e; negative within."""
-        found: Array = self.normals @ self.center(placed) - self.offsets
-        return found
+        return self.normals @ self.center(placed) - self.offsets
 
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return how far the center of mass should come back over each edge, 0 where s < -epsilon.
@@ -85,20 +83,17 @@ class BalanceTask:
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate (E, N + S)."""
         center = motions.of_points(self.bones, self.centers, self.masses)
-        found: Array = self._slopes(placed)[:, None] * self.normals @ self.axes @ center
-        return found
+        return self._slopes(placed)[:, None] * self.normals @ self.axes @ center
 
     def _slopes(self, placed: PlacedTree) -> Array:
         """Return how the residuals (E,), but for their signs, change with s."""
         near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
-        found: Array = near / (2.0 * self.margin + TINY)
-        return found
+        return near / (2.0 * self.margin + TINY)
 
     def moments(self, motions: TreeMotions, forces: Array) -> Array:
         """Return ``F x dc/dq`` (3, N + S), with ``F = sum_e s'_e f_e n_e`` of the forces f (E,) on the residuals."""
         center = motions.of_points(self.bones, self.centers, self.masses)
-        found: Array = crossing((self._slopes(motions.placed) * forces) @ self.normals @ self.axes) @ center
-        return found
+        return crossing((self._slopes(motions.placed) * forces) @ self.normals @ self.axes) @ center
 
     def fading(self, motions: TreeMotions, forces: Array) -> Array:
         """Return the part of K (N + S, N + S) of the fading in.
@@ -107,8 +102,7 @@ class BalanceTask:
         """
         across = self.normals @ self.axes @ motions.of_points(self.bones, self.centers, self.masses)
         is_near = np.abs(self.beyond(motions.placed)) < self.margin
-        found: Array = (across.T * (-0.5 * forces * is_near / (self.margin + TINY))) @ across
-        return found
+        return (across.T * (-0.5 * forces * is_near / (self.margin + TINY))) @ across
 
 
 def _edges(support: Sequence[PlanePoint]) -> tuple[Array, Array]:

@@ -154,8 +154,7 @@ def _between(stack: TaskStack, before: State, first: State, last: State) -> Stat
 
     def between(v: Array, a: Array, b: Array) -> Array:
         way = b - a
-        found: Array = a + share * (way + (1.0 - share) * (count * (a - v) - way))
-        return found
+        return a + share * (way + (1.0 - share) * (count * (a - v) - way))
 
     def signed(rotations: Array) -> Array:
         return np.where((rotations * first.rotations).sum(axis=1, keepdims=True) < 0.0, -rotations, rotations)

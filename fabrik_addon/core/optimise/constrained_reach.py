@@ -346,16 +346,14 @@ def _best(found: Array, errors: Array, references: Array, tolerance: float) -> N
     least from the reference.
     """
     near = np.maximum(tolerance, (1.0 + EQUAL_ERRORS) * errors.min(axis=1, keepdims=True))
-    best: NDArray[np.int64] = np.where(errors <= near, _squared_rotations(found, references), np.inf).argmin(axis=1)
-    return best
+    return np.where(errors <= near, _squared_rotations(found, references), np.inf).argmin(axis=1)
 
 
 def _squared_rotations(coordinates: Array, references: Array) -> Array:
     """Return the squared rotation (L, K), in half angles, from poses (L, B, 3) to poses (L, K, B, 3), approximately."""
     change = coordinates - references[:, None]
     twist = np.remainder(change[..., 1] + math.pi, 2.0 * math.pi) - math.pi
-    made: Array = np.sum(change[..., 0] ** 2 + change[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
-    return made
+    return np.sum(change[..., 0] ** 2 + change[..., 2] ** 2 + 0.25 * twist**2, axis=-1)
 
 
 def _near_poses(bones: Bones, goals: Array, count: int) -> Array:
@@ -382,5 +380,4 @@ def _descend_all(bones: Bones, starts: Array, goals: Array, steps: NewtonSteps) 
 
 def _components(ops: Operations, coordinates: Array) -> list[SwingTwist]:
     """Return joint coordinates (L, B, 3) as components."""
-    rows: list[SwingTwist] = ops.split(coordinates[0] if len(coordinates) == 1 else coordinates, coordinates.shape[:1])
-    return rows
+    return ops.split(coordinates[0] if len(coordinates) == 1 else coordinates, coordinates.shape[:1])

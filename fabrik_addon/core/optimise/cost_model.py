@@ -166,14 +166,12 @@ class CostModel(NamedTuple):
 
 def product(matrix: Array, vector: Array) -> Array:
     """Return the product (..., M) of a matrix (..., M, N) and a vector (..., N)."""
-    found: Array = (matrix @ vector[..., None])[..., 0]
-    return found
+    return (matrix @ vector[..., None])[..., 0]
 
 
 def dot(a: Array, b: Array) -> Component:
     """Return the sum of the products of components (..., N)."""
-    found: Component = (a * b).sum(-1)
-    return found
+    return (a * b).sum(-1)
 
 
 def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
@@ -302,5 +300,4 @@ def pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
     weighted = rows * weights[..., None, :]
     normal = weighted @ rows.swapaxes(-1, -2)
     least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12
-    found: Array = (damped_inverse(normal, least) @ weighted).swapaxes(-1, -2)
-    return found
+    return (damped_inverse(normal, least) @ weighted).swapaxes(-1, -2)

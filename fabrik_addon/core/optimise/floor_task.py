@@ -42,8 +42,7 @@ class FloorTask:
     def below(self, placed: PlacedTree) -> Array:
         """Return by how much each point is below its height (P,); negative above it."""
         points = placed.points[self.bones] + placed.arms(self.bones, self.points)
-        below: Array = self.heights - points @ self.up
-        return below
+        return self.heights - points @ self.up
 
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return by how much each point has to rise; 0 above its height."""
@@ -70,8 +69,7 @@ class FloorTask:
     def moments(self, motions: TreeMotions, forces: Array) -> Array:
         """Return the sum of ``F_k x dx_k/dq`` (3, N + S) of the forces (P,), which are along n."""
         pushes = forces * (self.below(motions.placed) > 0.0)
-        found: Array = crossing(self.up) @ motions.of_points(self.bones, self.points, pushes)
-        return found
+        return crossing(self.up) @ motions.of_points(self.bones, self.points, pushes)
 
     def lowered(self, by: float) -> FloorTask:
         """Return the task with all heights lowered by a distance."""

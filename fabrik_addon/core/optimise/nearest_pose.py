@@ -181,8 +181,7 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
 
 def _lengths(vectors: Array) -> Array:
     """Return the lengths (S,) of vectors (S, 3), in half the time of ``np.linalg.norm``."""
-    made: Array = np.sqrt(np.einsum("si,si->s", vectors, vectors))
-    return made
+    return np.sqrt(np.einsum("si,si->s", vectors, vectors))
 
 
 @dataclass(frozen=True)
@@ -237,8 +236,7 @@ def _off_across(placed: _Placed, step: _Step, trial: _Placed, targets: Array) ->
     """Return the movement (S, 3) of the tips in a step beyond the first order, across the residuals before it."""
     residual, off = targets - placed.tips, placed.tips + step.moved - trial.tips
     along = np.einsum("si,si->s", off, residual) / (np.einsum("si,si->s", residual, residual) + TINY)
-    made: Array = off - along[:, None] * residual
-    return made
+    return off - along[:, None] * residual
 
 
 def _corrected(bones: Bones, step: _Step, trial: _Placed, off: Array) -> Array:
@@ -328,8 +326,7 @@ class _Newton:
 
     def times(self, change: Array) -> Array:
         """Return H d (S, N)."""
-        made: Array = (self.second @ change[..., None])[..., 0]
-        return made
+        return (self.second @ change[..., None])[..., 0]
 
 
 @dataclass(frozen=True)
@@ -349,14 +346,12 @@ class _GaussNewton:
         normal = across @ free
         normal.reshape(len(held), 9)[:, ::4] += self.damping[:, None]
         rest = self.residual - (held[:, None] @ self.columns)[:, 0]
-        made: Array = held + (_solve_definite(normal, rest)[:, None] @ across)[:, 0]
-        return made
+        return held + (_solve_definite(normal, rest)[:, None] @ across)[:, 0]
 
     def times(self, change: Array) -> Array:
         """Return H d (S, N)."""
         moved = change[:, None] @ self.columns
-        made: Array = (moved @ self.columns.swapaxes(-1, -2))[:, 0] + self.damping[:, None] * change
-        return made
+        return (moved @ self.columns.swapaxes(-1, -2))[:, 0] + self.damping[:, None] * change
 
 
 @dataclass(frozen=True)
@@ -462,8 +457,7 @@ def _along_ellipses(
 
 def _solve_definite(matrices: Array, right: Array) -> Array:
     """Solve positive definite systems (S, N, N), (S, N); raise LinAlgError where one isn't."""
-    solved: Array = (positive_inverse(matrices, LEAST_EIGENVALUE) @ right[..., None])[..., 0]
-    return solved
+    return (positive_inverse(matrices, LEAST_EIGENVALUE) @ right[..., None])[..., 0]
 
 
 def _solve(matrices: Array, right: Array) -> Array:

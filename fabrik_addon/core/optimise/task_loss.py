@@ -204,8 +204,7 @@ class Loss:
         soft, inverse_forces = self._soft
         pulls = np.add.reduceat(residual[..., None] * jacobian, self._starts, -2).take(soft, -2)
         pulls *= (weights.take(self._starts[soft], -1) ** 1.5 * inverse_forces)[..., None]
-        found: Array = pulls.swapaxes(-1, -2) @ pulls
-        return found
+        return pulls.swapaxes(-1, -2) @ pulls
 
 
 def loss_of(stack: TaskStack, firmness: Firmness) -> Loss:

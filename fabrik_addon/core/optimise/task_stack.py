@@ -113,8 +113,7 @@ class TaskStack:
         own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
         shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
-        found: Array = self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
-        return found
+        return self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
 
     @cached_property
     def posture_weights(self) -> Array:
@@ -185,8 +184,7 @@ class TaskStack:
         joints, targets, rows = self.at_points
         at_points = targets - placed.points.take(joints, -2)
         if not self.other_tasks:
-            found: Array = at_points.reshape(*self.batch, -1) * self.row_weights
-            return found
+            return at_points.reshape(*self.batch, -1) * self.row_weights
         found = np.empty(self.row_weights.shape)
         found[..., rows] = at_points
         for task, row in self.other_tasks:

@@ -206,8 +206,7 @@ class PoleTask:
         """Return how ``phi f h`` changes with each coordinate (..., 1, N + S); without rounding f h is a constant."""
         gradient = np.array([part for row in self.arc(placed)[2]() for part in row]).T
         moved = motions.of_joints(self.joints).reshape(*gradient.shape, -1)
-        found: Array = gradient[..., None, :] @ moved
-        return found
+        return gradient[..., None, :] @ moved
 
     def off(self, placed: PlacedTree) -> float:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight, or the pole has no side."""

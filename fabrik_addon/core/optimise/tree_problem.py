@@ -247,11 +247,10 @@ class TreeProblem:
 
     def spread(self, state: State) -> float:
         """Return the weighted sum of the effectors' squared distances; those beyond reach count less (``_weight``)."""
-        found: float = sum(
+        return sum(
             _weight(weight, excess) * distance * distance
             for weight, excess, distance in zip(self.weights, self.beyond_reach, self.distances(state), strict=True)
         )
-        return found
 
     def angle_off(self, state: State) -> float:
         """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""

@@ -96,8 +96,7 @@ def _pseudo_inverse_together(normal: Array, residual: Array, damping: float) -> 
     values, vectors = np.linalg.eigh(normal)
     kept = values > SINGULAR_CUT * SINGULAR_CUT * values[-1]
     along = np.where(kept, residual @ vectors / np.where(kept, values, 1.0), 0.0)
-    y: Array = vectors @ along * min(FIRST_DAMPING / damping, 1.0)
-    return y
+    return vectors @ along * min(FIRST_DAMPING / damping, 1.0)
 
 
 def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
