@@ -15,12 +15,7 @@ import numpy as np
 from ..math.operations import Array
 
 SWIVEL_MODEL = np.array(
-    [
-        [0.173, 0.047, -0.155],
-        [0.033, 0.649, -0.030],
-        [-0.529, 0.136, 0.797],
-        [0.141, -0.402, -0.147],
-    ]
+    [[0.173, 0.047, -0.155], [0.033, 0.649, -0.030], [-0.529, 0.136, 0.797], [0.141, -0.402, -0.147]]
 )
 """(4, 3) a and the columns of B of a left arm, along x to the left, y backward, z upward.
 

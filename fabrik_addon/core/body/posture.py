@@ -4,14 +4,7 @@
 
 from __future__ import annotations
 
-POSTURE_WEIGHTS = {
-    'HIPS': 400.0,
-    'SPINE': 10.0,
-    'CHEST': 20.0,
-    'NECK': 20.0,
-    'HEAD': 20.0,
-    'CLAVICLE': 40.0,
-}
+POSTURE_WEIGHTS = {'HIPS': 400.0, 'SPINE': 10.0, 'CHEST': 20.0, 'NECK': 20.0, 'HEAD': 20.0, 'CLAVICLE': 40.0}
 """Weight of a joint's rotation in the posture task, by role; 1 of every other role.
 
 The posture task is the sum of ``weight * angle^2`` over the joints: of two joints that bring a hand to the same place

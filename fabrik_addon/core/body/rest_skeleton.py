@@ -117,13 +117,7 @@ def read_skeleton(
         raise FabrikError("none of the skeleton's bones may take part")
     places = {bone: place for place, bone in enumerate(chosen)}
     found = _nearest_taken(parents, start, end, places)
-    return RestSkeleton(
-        tuple(names[bone] for bone in chosen),
-        tuple(chosen),
-        tuple(found),
-        start[chosen],
-        end[chosen],
-    )
+    return RestSkeleton(tuple(names[bone] for bone in chosen), tuple(chosen), tuple(found), start[chosen], end[chosen])
 
 
 def taken(skeleton: RestSkeleton, usable: Sequence[bool]) -> RestSkeleton:

@@ -26,14 +26,7 @@ SEGMENT_MASSES = {
 }
 """Share of the whole mass: of one limb's segment, and of the trunk's, head and neck together, by role."""
 
-PROXIMAL_DISTANCES = {
-    'UPPER_ARM': 0.436,
-    'FOREARM': 0.430,
-    'HAND': 0.506,
-    'THIGH': 0.433,
-    'SHIN': 0.433,
-    'FOOT': 0.500,
-}
+PROXIMAL_DISTANCES = {'UPPER_ARM': 0.436, 'FOREARM': 0.430, 'HAND': 0.506, 'THIGH': 0.433, 'SHIN': 0.433, 'FOOT': 0.500}
 """Distance of a segment's center of mass from its proximal end over its length; 0.5 of the trunk's bones and the head,
 whose bones' ends aren't the ones that were measured."""
 

@@ -178,11 +178,7 @@ def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vect
 
 
 def _fit_sub_base(
-    tree: Tree,
-    sub_base: int,
-    joints: Sequence[Vector],
-    sub_bases: dict[int, Quaternion],
-    weights: Sequence[Component],
+    tree: Tree, sub_base: int, joints: Sequence[Vector], sub_bases: dict[int, Quaternion], weights: Sequence[Component]
 ) -> Vector:
     """Fit the rigid body of a sub-base to the joints of its branches; return the position of its own joint.
 
@@ -216,10 +212,7 @@ def _mean(points: Sequence[Vector], shares: Sequence[Component], total: Componen
 
 
 def forward_pass(
-    tree: Tree,
-    joints: list[Vector],
-    sub_bases: dict[int, Quaternion],
-    weights: Sequence[Component],
+    tree: Tree, joints: list[Vector], sub_bases: dict[int, Quaternion], weights: Sequence[Component]
 ) -> None:
     """Move every joint toward its parent, to the link's length, from the roots to the effectors (stage 2).
 

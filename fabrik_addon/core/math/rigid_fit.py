@@ -31,10 +31,7 @@ LAST_ANGLE = 1e-3
 
 
 def fit_frame(
-    frame: Quaternion,
-    offsets: Sequence[Vector],
-    desired: Sequence[Vector],
-    weights: Sequence[Component],
+    frame: Quaternion, offsets: Sequence[Vector], desired: Sequence[Vector], weights: Sequence[Component]
 ) -> Quaternion:
     """Return the frame, near to a body's present one, that brings its points nearest to their desired places.
 

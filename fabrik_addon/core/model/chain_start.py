@@ -90,17 +90,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     axes = [x_axis(frame) for frame in frames]
     constrained_chain = _constrained_chain(ops, chain, pose, batch, links, frames) if chain.has_limits else None
     return StartPose(
-        chain,
-        pose,
-        batch,
-        positions[0],
-        points,
-        lengths,
-        frames,
-        links,
-        axes,
-        constrained_chain,
-        _transport_links,
+        chain, pose, batch, positions[0], points, lengths, frames, links, axes, constrained_chain, _transport_links
     )
 
 

@@ -189,11 +189,7 @@ def _are_equal(coordinates: Sequence[SwingTwist], reference: Sequence[SwingTwist
 
 
 def _fitting(
-    ops: Operations,
-    before: Sequence[Component],
-    step: Sequence[Component],
-    stride_before: Component,
-    stride: Component,
+    ops: Operations, before: Sequence[Component], step: Sequence[Component], stride_before: Component, stride: Component
 ) -> Component:
     """Return the stride with which the last step would have ended where the null-space term is 0, by a linear estimate.
 

@@ -17,14 +17,7 @@ from ..math.quaternions import conjugate, multiply
 from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
 from ..model.constrained_chain import ConstrainedChain, Placed
 from ..model.joint_limits import SwingTwist, clamp, swing_twist
-from .bounded_least_squares import (
-    BoundedPose,
-    bounded_step,
-    descend,
-    pose_of,
-    shortened,
-    turning_axes,
-)
+from .bounded_least_squares import BoundedPose, bounded_step, descend, pose_of, shortened, turning_axes
 
 POLE_ROUNDS = 16
 """Bound on the rotations toward the pole: each at least halves the angle to the pole, unless limits prevent that."""

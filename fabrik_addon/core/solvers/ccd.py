@@ -23,13 +23,7 @@ from itertools import pairwise
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
-from ..math.vectors import (
-    angle_about,
-    choose_each,
-    choose_parts,
-    distance_between,
-    dot,
-)
+from ..math.vectors import angle_about, choose_each, choose_parts, distance_between, dot
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..optimise.constrained_reach import descend_off_the_line

@@ -125,16 +125,10 @@ def _solve_by(rule: Rule) -> SolveFunction:
 
 
 JACOBIAN_TRANSPOSE = Solver(
-    SOLVER_NAMES["JACOBIAN_TRANSPOSE"].label,
-    _solve_by(TRANSPOSE),
-    solves_trees=True,
-    stacked=_transpose_together,
+    SOLVER_NAMES["JACOBIAN_TRANSPOSE"].label, _solve_by(TRANSPOSE), solves_trees=True, stacked=_transpose_together
 )
 JACOBIAN_PINV = Solver(
-    SOLVER_NAMES["JACOBIAN_PINV"].label,
-    _solve_by(PINV),
-    solves_trees=True,
-    stacked=_pseudo_inverse_together,
+    SOLVER_NAMES["JACOBIAN_PINV"].label, _solve_by(PINV), solves_trees=True, stacked=_pseudo_inverse_together
 )
 JACOBIAN_DLS = Solver(
     SOLVER_NAMES["JACOBIAN_DLS"].label,
