@@ -6,8 +6,6 @@ Its modules are imported when one of their names is first used: to import all of
 Blender imports this package when it starts.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -9,8 +9,6 @@ link, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root 
 not given is left out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ A chain by itself could be solved as a tree with one effector, but has a path of
 bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import replace

@@ -18,8 +18,6 @@ the frame before are within 0.1 degrees of those from the frame's own pose, in 4
 The frames of other trees are solved one after another, each from the solution of the frame before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a solve ends: its error and its statuses, without numpy, for what Blender imports when it starts."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is measured of a skeleton once its limbs are known: which of them stand, and where forward is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

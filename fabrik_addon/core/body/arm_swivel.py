@@ -8,8 +8,6 @@ wrist, ``v = a + B n``, of which the part across n counts, with n the direction 
 from the chest. So the model has no angle that jumps by a turn, and one direction of n only without an answer.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..math.operations import Array

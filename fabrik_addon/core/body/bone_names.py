@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the names of the bones say: roles and sides."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What kinds of creatures look like: one description each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .part import Role

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The evidence of names and that of the shape, combined into a role and a confidence for each bone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from .bone_names import TRUNK, NameReading

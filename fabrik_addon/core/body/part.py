@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parts of a body: what recognition returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How the joints of a body share a reach, by role: from the limb that is pulled inward to the hips."""
 
-from __future__ import annotations
-
 POSTURE_WEIGHTS = {'HIPS': 400.0, 'SPINE': 10.0, 'CHEST': 20.0, 'NECK': 20.0, 'HEAD': 20.0, 'CLAVICLE': 40.0}
 """Weight of a joint's rotation in the posture task, by role; 1 of every other role.
 

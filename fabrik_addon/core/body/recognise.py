@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From bone names, parents and rest positions to the parts of a body."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

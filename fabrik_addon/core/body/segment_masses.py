@@ -7,8 +7,6 @@ the whole mass, and the distance of the segment's center of mass from its proxim
 same roles by homology, and the same shares.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which bones of a limb are which of its segments, from the lengths and bends between them."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 from math import exp
 

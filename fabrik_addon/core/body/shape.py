@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the shape of a skeleton says, whatever its bones are called: kind of creature, directions, roles and sides."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The types of what the shape of a skeleton says: kind of creature, directions, and a role for each bone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which bones of the trunk are hips, spine, chest, neck, head and tail."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..math.operations import Array

@@ -13,8 +13,6 @@ Near full extension one sweep of FABRIK reduces the error by a few per cent only
 of sweeps.
 """
 
-from __future__ import annotations
-
 from operator import mul
 
 from ..math.operations import TINY, Component, Components, Operations, Selection, add_up

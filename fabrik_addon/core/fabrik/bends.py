@@ -7,8 +7,6 @@ next link deviates: the shortest rotation between them has the rotation vector `
 Its axes are those of the first link, which is along the first axis, transported by these rotations from link to link.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise

@@ -19,8 +19,6 @@ A pose that neither way suits stays.
 Passes converge linearly: without the exact finish every further digit costs as many passes as the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..math.false_position import CLOSED_ERROR

@@ -18,8 +18,6 @@ extension FABRIK needs hundreds of sweeps without acceleration.
 Joints are lists of components (``math.operations``), root first and at the origin, in units of the chain's length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -21,8 +21,6 @@ All poses of a family lead to the same family: k follows from the bends b of a s
 k (``_knee``). So the pose found doesn't depend on which pose of its family a chain starts from.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -23,8 +23,6 @@ The steepest descent of the distance alone, without v, bends a knee that lies be
 with c for all joints at one rate the distance rises at first for legs down to their toes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise

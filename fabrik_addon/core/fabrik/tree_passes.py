@@ -13,8 +13,6 @@ about its own joint alone. From sweep ``PLAIN_TREE_SWEEPS + 1`` on all joints ar
 (``acceleration``). Sweeps end at the tolerance, at their largest number, or when they no longer reduce the error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

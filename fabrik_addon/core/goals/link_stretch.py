@@ -8,8 +8,6 @@ The chain is therefore solved with its rigid links, and the pose found is scaled
 the tip back to the target itself (Nicholson 2007, "soft IK").
 """
 
-from __future__ import annotations
-
 from ..math.operations import TINY, Component, Operations, Vector
 from ..math.vectors import dot
 

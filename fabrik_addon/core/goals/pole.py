@@ -7,8 +7,6 @@ to the line root-target on the pole's side, and the rotation about the root that
 that plane a chain bends to v at every joint (``fabrik.planar_pose``); ``bends_toward_pole`` tells whether it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -10,8 +10,6 @@ same pose if the chain's pole angle is the angle from h(a) to the bend. Rotation
 don't change that angle, so that it can be measured in the pose at hand.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

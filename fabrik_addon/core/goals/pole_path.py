@@ -10,8 +10,6 @@ its frame now. Frames before the first bend take the side of that bend, carried 
 straight in all frames, the side is the +X axis of the first bone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ d' has the same value and slope as d at a, and stays below 1. Without softness a
 with d at full extension: ``d(angle) / d(d)`` of two equal links is ``-2 / sqrt(1 - d^2)``.
 """
 
-from __future__ import annotations
-
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import norm, scale
 

@@ -9,8 +9,6 @@ rotation, by the smallest angle with which the other links can reach. The angle 
 angle is enough, as for a target out of reach, the last link has its direction in the pose without the rotation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Inverses of small symmetric positive definite matrices, on one thread."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .operations import Array, Component

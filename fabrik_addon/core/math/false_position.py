@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The parameter at which a pose of a family has the desired distance from root to tip."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .operations import TINY, Component, Operations

@@ -8,8 +8,6 @@ interval between two keys insert the sample that is farthest from the curve, if 
 until no sample is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The joint between two links whose ends are given, by the law of cosines."""
 
-from __future__ import annotations
-
 from .operations import TINY, Component, Operations, Vector
 from .vectors import combination
 

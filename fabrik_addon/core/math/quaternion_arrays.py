@@ -8,8 +8,6 @@ Unlike ``math.quaternions``, whose quaternions are tuples of components, each of
 read in bulk.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import quaternions

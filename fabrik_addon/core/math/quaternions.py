@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Unit quaternions (w, x, y, z) of components: floats (one pose) or arrays (B,) (B poses)."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from .operations import TINY, Component, Operations, Scalar, Vector

@@ -15,8 +15,6 @@ pivot leave the rotation about that line undetermined: the iteration doesn't cha
 vectors of A would give an arbitrary one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

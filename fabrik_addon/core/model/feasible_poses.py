@@ -8,8 +8,6 @@ are reached only with all joints bent alike, as a tentacle coils, and samples of
 such pose.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

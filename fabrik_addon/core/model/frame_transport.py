@@ -12,8 +12,6 @@ link, and a bone whose link keeps its direction relative to its parent keeps its
 inherit its parent's rotation takes ``R(l_i, l'_i)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..math.operations import Operations, Vector

@@ -15,8 +15,6 @@ nearest point of the ellipse, which needs an iteration. A coordinate whose range
 coordinates make a hinge, three a bone that can't rotate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ are independent of scale. With joint positions p, bone frames F, rest frames S a
   rotations of the bones before give.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

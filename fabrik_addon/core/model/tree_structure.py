@@ -5,8 +5,6 @@
 It is found once for all solves of a tree (``tree_structure``): for Rigify's human that takes a fifth of a solve.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -6,8 +6,6 @@ The descent is that of one frame (``weighted_descent.least_cost``) with an axis 
 of targets, poles and frames are arrays (F,). So is the descent without rotations and poles, of frames that need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

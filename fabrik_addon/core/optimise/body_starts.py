@@ -8,8 +8,6 @@ The targets decide how far the body as a whole turns (Wahba's problem, ``math.ri
 a hinge bends.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -6,8 +6,6 @@ A coordinate that the step would take out of its limits stops at the limit, and 
 a swing that would leave its ellipse goes on along the tangent there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

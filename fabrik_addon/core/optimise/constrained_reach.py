@@ -18,8 +18,6 @@ arm missed targets within reach.
 The number of steps is bounded, and the same input gives the same bits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

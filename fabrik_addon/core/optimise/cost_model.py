@@ -27,8 +27,6 @@ without bounds:
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tasks that are nearly met are met exactly, by short steps from where a descent has ended."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..math.operations import Array, Component, Condition

@@ -24,8 +24,6 @@ pose after it, ``f h`` is that of the pose before the step, and the angle phi al
 pole.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import NamedTuple

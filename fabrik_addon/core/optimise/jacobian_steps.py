@@ -8,8 +8,6 @@ step is taken only if the sum of the squared residuals falls; else the damping g
 (Levenberg and Marquardt).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias

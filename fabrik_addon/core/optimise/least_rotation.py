@@ -10,8 +10,6 @@ moves a little can make the pose jump. The pose of the global minimum is a conti
 where two poses are equally near.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -11,8 +11,6 @@ Bounds are a primal-dual active set that starts from that of the step before: a 
 limit + multiplier / ((1 + lambda) P) is beyond the limit (Hintermueller, Ito and Kunisch 2002).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

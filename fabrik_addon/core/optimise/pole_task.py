@@ -7,8 +7,6 @@ the gradient of the pole angle, projected into the null space (Liegeois 1977); l
 the target.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..goals.pole import bend_vector, pole_axes, rotation_to_shape

@@ -15,8 +15,6 @@ the null space solve that (Gould, Hribar and Nocedal 2001, algorithm 6.1), and e
 or where z is as long as it may be (``Pull.radius``; Steihaug 1983).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

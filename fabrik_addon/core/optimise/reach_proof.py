@@ -13,8 +13,6 @@ with the sign of A's determinant (Wahba's problem 1965). Forces whose left side 
 that no pose meets all targets. That none are found proves nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

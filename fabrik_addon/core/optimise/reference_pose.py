@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The reference pose of a tree without pins: the pose at hand, with joints that are to meet halfway."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from .held_descent import TREE_STEPS, descend_held

@@ -16,8 +16,6 @@ descent bends the ankle alone and ends at the ankle's limit, at 0.88 of the leg'
 largest D ends at 0.23. Then the path is that descent alone.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace

@@ -9,8 +9,6 @@ Every trial is brought back to the first level before its cost is compared: off 
 pins a straight step increases the first level's cost by more than it reduces the others'.
 """
 
-from __future__ import annotations
-
 from enum import Enum, auto
 from typing import Any
 

@@ -8,8 +8,6 @@ with pins, whose root moves, rotations and poles keep no target within reach awa
 first level, pins and planted feet, is met to ``EXACT_ENOUGH``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -13,8 +13,6 @@ tip farther from the target; sweeps end at the tolerance, or when one reduces th
 ``_LEAST_CCD_GAIN`` of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

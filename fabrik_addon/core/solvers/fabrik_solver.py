@@ -8,8 +8,6 @@ reference pose; with a pole FABRIK's pose without limits, which lies in the plan
 the reference pose (``_solve_with_pole``).
 """
 
-from __future__ import annotations
-
 from ..fabrik.chain_fabrik import ReachProblem, reach_target, shape_at
 from ..math.operations import Operations, Vector
 from ..math.vectors import choose_each, distance_between

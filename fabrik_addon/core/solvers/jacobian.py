@@ -17,8 +17,6 @@ steps (``bounded_least_squares.descend``; damped least squares: ``reach_within_l
 target begins bent off that line (``descend_off_the_line``): there the Jacobian gives no step that bends it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

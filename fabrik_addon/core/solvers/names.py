@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The solvers' names for people, apart from the solvers: Blender reads these when it starts, and without numpy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The table of solvers: name to solver. A new solver is a module and a line at the end of this table."""
 
-from __future__ import annotations
-
 from ..problem import Chain, FabrikError, Options
 from .ccd import CCD
 from .fabrik_solver import FABRIK

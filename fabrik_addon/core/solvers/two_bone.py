@@ -11,8 +11,6 @@ Within limits the closed form is kept where the limits allow it. Else the neares
 reference pose of ``reach_within_limits``.
 """
 
-from __future__ import annotations
-
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_plane
 from ..math.law_of_cosines import middle_joint

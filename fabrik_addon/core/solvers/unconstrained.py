@@ -9,8 +9,6 @@
    that rotation moves neither root nor tip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain as joined
 from typing import TypeAlias

@@ -6,8 +6,6 @@ A drag has one start; a press of Solve of a body whose tasks cost more than ``UN
 (``optimise.body_starts``).
 """
 
-from __future__ import annotations
-
 import math
 
 from ..optimise.body_starts import other_starts

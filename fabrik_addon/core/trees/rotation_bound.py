@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bound of the largest rotation of a bone in a move of a drag (``Options.most_turn``)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -14,8 +14,6 @@
    the same poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
