@@ -309,18 +309,8 @@ def _choose_solution(
     ops: Operations, where: Condition, yes: ComponentSolution, no: ComponentSolution
 ) -> ComponentSolution:
     """Choose between two solutions, batch item by batch item."""
-    error, sweeps, status, stretch = ops.choose(
-        where, (yes.error, yes.sweeps, yes.status, yes.stretch), (no.error, no.sweeps, no.status, no.stretch)
-    )
-    return ComponentSolution(
-        batch=no.batch,
-        points=choose_each(ops, where, yes.points, no.points),
-        frames=choose_each(ops, where, yes.frames, no.frames),
-        error=error,
-        sweeps=sweeps,
-        status=status,
-        stretch=stretch,
-    )
+    points, frames = choose_each(ops, where, yes.points, no.points), choose_each(ops, where, yes.frames, no.frames)
+    return ComponentSolution(no.batch, points, frames, *ops.choose(where, yes[3:], no[3:]))
 
 
 def reach_rotation(

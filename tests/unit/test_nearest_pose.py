@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.math.quaternion_arrays import to_matrices
 from fabrik_addon.core.model.constrained_chain import place
-from fabrik_addon.core.model.constrained_chain_arrays import Bones, free_axes, matrices, tips_of
+from fabrik_addon.core.model.constrained_chain_arrays import Bones, frames_of, free_axes
 from fabrik_addon.core.model.feasible_poses import COUNT, feasible_poses
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
@@ -35,7 +36,7 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
     if start.constrained_chain is None:  # every joint came out free
         return made(rng, count, poses)
     bones = Bones(
-        matrices(*np.moveaxis(np.array(start.constrained_chain.rests)[None], -1, 0)),
+        to_matrices(np.array(start.constrained_chain.rests)[None]),
         np.array(start.constrained_chain.links)[None],
         free_axes(tuple(start.constrained_chain.limits), tuple(start.constrained_chain.inherits)),
     )
@@ -58,7 +59,7 @@ def is_feasible(bones: Bones, coordinates: Array) -> bool:
 @given(seeds)
 def test_matrices_are_those_of_the_quaternions(seed: int) -> None:
     q = unit4(np.random.default_rng(seed).normal(size=(3, 4)))
-    np.testing.assert_allclose(matrices(*q.T), matrix(q), atol=1e-12)
+    np.testing.assert_allclose(to_matrices(q), matrix(q), atol=1e-12)
 
 
 @given(seeds, counts)
@@ -69,7 +70,7 @@ def test_tips_are_where_forward_kinematics_has_them(seed: int, count: int) -> No
         constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
     ).constrained_chain
     assert core is not None
-    for tip, pose in zip(tips_of(bones, coordinates), coordinates.tolist(), strict=True):
+    for tip, pose in zip(frames_of(bones, coordinates)[2][:, -1], coordinates.tolist(), strict=True):
         np.testing.assert_allclose(tip, place(SCALAR, core, [tuple(turn) for turn in pose]).joints[-1], atol=1e-9)
 
 
@@ -135,11 +136,12 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 4)
     targets = 0.8 * rng.normal(size=(4, 3))
-    before = np.linalg.norm(targets - tips_of(bones, coordinates), axis=-1)
+    before = np.linalg.norm(targets - frames_of(bones, coordinates)[2][:, -1], axis=-1)
     for steps in (0, 1, 5, 30):
         after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, steps, 1e-9))
         assert np.all(errors <= before + 1e-12)
-        np.testing.assert_allclose(errors, np.linalg.norm(targets - tips_of(bones, after), axis=-1), atol=1e-12)
+        tips = frames_of(bones, after)[2][:, -1]
+        np.testing.assert_allclose(errors, np.linalg.norm(targets - tips, axis=-1), atol=1e-12)
         assert is_feasible(bones, after)
         before = errors
 
@@ -186,7 +188,7 @@ def test_swings_that_meet_their_ellipses_leave_no_valley_to_creep_along() -> Non
     links += [(0.0, 0.198, 0.0), (0.0, 0.181, 0.0), (0.0, 0.055, 0.0)]
     quaternions = np.array([*rests, (0.999, -0.025, -0.004, -0.028)])
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
-    bones = Bones(matrices(*quaternions.T[:, None]), np.array([links]), free_axes(limits, (True,) * 8))
+    bones = Bones(to_matrices(quaternions[None]), np.array([links]), free_axes(limits, (True,) * 8))
     targets = np.array([[0.893, -0.074, -0.121]])
     _, errors = nearest_poses(bones, np.zeros((1, 8, 3)), targets, NewtonSteps(1e-4, 6, 1e-9, 0.3))
     assert errors[0] < 0.01

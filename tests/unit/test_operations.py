@@ -41,8 +41,8 @@ def test_points_have_the_components_of_vectors() -> None:
     vectors = np.random.default_rng(0).normal(size=(4, 3, 5))
     for point, vector in zip(ARRAY.points([tuple(rows) for rows in vectors]), vectors, strict=True):
         np.testing.assert_array_equal(point, vector)
-        np.testing.assert_array_equal(ARRAY.point(tuple(vector)), vector)
-    assert SCALAR.points([(1.0, 2.0, 3.0)]) == [SCALAR.point((1.0, 2.0, 3.0))]
+        np.testing.assert_array_equal(ARRAY.points([tuple(vector)])[0], vector)
+    assert SCALAR.points([(1.0, 2.0, 3.0)]) == [(1.0, 2.0, 3.0)]
 
 
 def test_one_pose_is_active_or_done() -> None:

@@ -3,7 +3,7 @@
 """A skeleton at rest: bones, their parents among those that may take part, and what can be asked of the tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -118,8 +118,8 @@ def read_skeleton(
     return RestSkeleton(tuple(names[bone] for bone in chosen), tuple(chosen), tuple(found), start[chosen], end[chosen])
 
 
-def taken(skeleton: RestSkeleton, usable: Sequence[bool]) -> RestSkeleton:
-    """Return the skeleton of some of the bones."""
+def taken(skeleton: RestSkeleton, usable: Sequence[bool] | None = None) -> RestSkeleton:
+    """Return the skeleton of some of the bones, or of all, each after its parent."""
     inner = read_skeleton(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails, usable)
     bones = tuple(skeleton.bones[place] for place in inner.bones)
     return RestSkeleton(inner.names, bones, inner.parents, inner.heads, inner.tails)
@@ -152,20 +152,7 @@ def join_trees(skeleton: RestSkeleton, loose: Sequence[bool]) -> RestSkeleton:
         if len(trees[root]) > 1 and not loose[root] and apart[nearest] < min(0.4 * extent, 0.15 * skeleton.size):
             parents[root] = joined[nearest]
             joined += trees[root]
-    return _reordered(skeleton, parents)
-
-
-def _reordered(skeleton: RestSkeleton, parents: list[int]) -> RestSkeleton:
-    """Return the skeleton with other parents, and with each bone after its parent."""
-    order = _parents_first(skeleton.names, parents)
-    places = {old: new for new, old in enumerate(order)}
-    return RestSkeleton(
-        tuple(skeleton.names[old] for old in order),
-        tuple(skeleton.bones[old] for old in order),
-        tuple(places[parents[old]] if parents[old] >= 0 else -1 for old in order),
-        skeleton.heads[order],
-        skeleton.tails[order],
-    )
+    return taken(replace(skeleton, parents=tuple(parents)))
 
 
 def _parents_first(names: Sequence[str], parents: Sequence[int]) -> list[int]:

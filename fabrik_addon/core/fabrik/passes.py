@@ -164,7 +164,7 @@ def sweep_to_target(
     items = ops.active_indices(done)
     if items is None:
         return _vectors(initial), counts[0]
-    goal, points = ops.point(target), [*initial]
+    (goal,), points = ops.points([target]), [*initial]
     ended_items: list[Selection] = []
     ended_points: list[list[Point]] = []
     is_whole = not ops.any(done)

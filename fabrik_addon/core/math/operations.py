@@ -161,7 +161,6 @@ class Operations(Protocol):
     def active_indices(self, done: Condition, /) -> Selection | None:
         """Return the selection of the batch items that are not done, for ``gather``, or None where all are done."""
 
-    def point(self, vector: Vector, /) -> Point: ...
     def points(self, vectors: Sequence[Vector], /) -> list[Point]: ...
     def pull(self, points: list[Point], anchor: Point, steps: Sequence[tuple[int, float]], /) -> None:
         """Move points one after another, in place, as a pass of FABRIK does: ``p' = a + (p - a) d / |p - a|``.
@@ -206,10 +205,6 @@ class ScalarOps:
     abs = staticmethod(abs)
     maximum = staticmethod(max)
     minimum = staticmethod(min)
-
-    @staticmethod
-    def point(vector: Vector) -> Point:
-        return vector
 
     @staticmethod
     def points(vectors: Sequence[Vector]) -> list[Point]:
@@ -289,10 +284,6 @@ class ArrayOps:
     @staticmethod
     def all(condition: Mask) -> bool:
         return bool(np.count_nonzero(condition) == np.size(condition))
-
-    @staticmethod
-    def point(vector: Vector) -> Array:
-        return np.array(vector)
 
     @staticmethod
     def points(vectors: Sequence[Vector]) -> list[Array]:

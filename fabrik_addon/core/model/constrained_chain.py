@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
+from ..math.quaternion_arrays import to_matrices
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_each, gather_parts
-from .constrained_chain_arrays import Bones, free_axes, matrices
+from .constrained_chain_arrays import Bones, free_axes
 from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, rotation_of
 
 
@@ -34,8 +36,8 @@ class ConstrainedChain:
     @cached_property
     def bones(self) -> Bones:
         """The bones in arrays, for Newton's method."""
-        rests = matrices(*np.moveaxis(array_of(self.rests), -1, 0))
-        return Bones(rests, array_of(self.links), free_axes(tuple(self.limits), tuple(self.inherits)))
+        axes = free_axes(tuple(self.limits), tuple(self.inherits))
+        return Bones(to_matrices(array_of(self.rests)), array_of(self.links), axes)
 
     @cached_property
     def free(self) -> list[tuple[int, int]]:
@@ -83,8 +85,7 @@ class ConstrainedChain:
         return replace(self, rests=rests, links=links)
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """Joints and frames of the bones of a constrained chain."""
 
     parents: list[Quaternion]
@@ -95,11 +96,8 @@ class Placed:
 
     def where(self, ops: Operations, condition: Condition, other: Placed) -> Placed:
         """Return these joints and frames in the batch items where a condition holds, the other ones elsewhere."""
-        return Placed(
-            choose_each(ops, condition, self.parents, other.parents),
-            choose_each(ops, condition, self.frames, other.frames),
-            choose_each(ops, condition, self.joints, other.joints),
-        )
+        pairs: Any = zip(self, other, strict=True)
+        return Placed(*(choose_each(ops, condition, a, b) for a, b in pairs))
 
 
 def array_of(rows: Sequence[Sequence[Component]]) -> Array:

@@ -152,12 +152,7 @@ def _feasible_tips(axes: FreeAxes, rests: bytes, links: bytes) -> tuple[Array, A
     """Return ``Bones.feasible`` of a chain, found once for all solves of it: that is a tenth of the time of one."""
     poses = feasible_poses(axes.limits)
     bones = Bones(np.frombuffer(rests).reshape(1, -1, 3, 3), np.frombuffer(links).reshape(1, -1, 3), axes)
-    return poses, tips_of(bones, poses.reshape(-1, *poses.shape[2:])).reshape(*poses.shape[:2], 3)
-
-
-def tips_of(bones: Bones, coordinates: Array) -> Array:
-    """Return the tips (S, 3) of poses (S, B, 3): half-sine about x, twist, half-sine about z of every bone."""
-    return frames_of(bones, coordinates)[2][:, -1]
+    return poses, frames_of(bones, poses.reshape(-1, *poses.shape[2:]))[2][:, -1].reshape(*poses.shape[:2], 3)
 
 
 def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
@@ -166,7 +161,7 @@ def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
     half = 0.5 * twist
     cosine, sine = np.cos(half), np.sin(half)
-    own = matrices(w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine)
+    own = to_matrices(np.stack([w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine], axis=-1))
     from_parents = bones.rests @ own
     frames = np.empty_like(from_parents)
     before = np.empty_like(from_parents)
@@ -178,8 +173,3 @@ def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
     joints = np.zeros((len(coordinates), len(bones.axes.inherits) + 1, 3))
     np.cumsum((frames @ bones.links[..., None])[..., 0], axis=1, out=joints[:, 1:])
     return before @ bones.rests, frames, joints
-
-
-def matrices(w: Array, x: Array, y: Array, z: Array) -> Array:
-    """Return the matrices (..., 3, 3) of unit quaternions."""
-    return to_matrices(np.stack([w, x, y, z], axis=-1))

@@ -62,13 +62,6 @@ class StartTree:
         return np.zeros((len(self.tree.structure.roots), 3))
 
     @cached_property
-    def is_limited(self) -> bool:
-        """Whether some bone isn't free to rotate any way."""
-        structure = self.tree.structure
-        bones = structure.bones[1:] if structure.is_anchor else structure.bones
-        return not all(structure.is_free[bone] for bone in bones)
-
-    @cached_property
     def own_lengths(self) -> list[float]:
         """Length of each effector's own chain, in units; 1 of an effector at its chain's start, which has no links."""
         starts = [0] * len(self.chain.tips) if self.chain.starts is None else self.chain.starts.tolist()

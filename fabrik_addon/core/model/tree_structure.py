@@ -83,13 +83,6 @@ class TreeStructure:
             found.append(bone_supports)
         return found
 
-    @cached_property
-    def root_of(self) -> list[int]:
-        """The root that each joint moves with, or -1."""
-        return [
-            next((bone for bone in (joint, *above) if bone in self.roots), -1) for joint, above in enumerate(self.above)
-        ]
-
     # Forward kinematics
 
     @cached_property

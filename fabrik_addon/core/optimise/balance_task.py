@@ -56,6 +56,11 @@ class BalanceTask:
         """Number of residuals: one for each edge."""
         return len(self.offsets)
 
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.bones
+
     def center(self, placed: PlacedTree) -> Array:
         """Return the center of mass (2,), seen along the vertical."""
         return self.axes @ (self.masses @ (placed.points[self.bones] + placed.arms(self.bones, self.centers)))
@@ -72,11 +77,6 @@ class BalanceTask:
         beyond, margin = self.beyond(placed), self.margin
         near = np.minimum(np.maximum(beyond + margin, 0.0), 2.0 * margin)
         return tuple((-near * near / (4.0 * margin + TINY) - np.maximum(beyond - margin, 0.0)).tolist())
-
-    @property
-    def moved_joints(self) -> Sequence[int]:
-        """The joints whose motions the Jacobian needs."""
-        return self.bones
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate (E, N + S)."""

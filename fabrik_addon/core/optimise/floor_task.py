@@ -39,6 +39,11 @@ class FloorTask:
         """Number of residuals: one for each point."""
         return len(self.bones)
 
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.bones
+
     def below(self, placed: PlacedTree) -> Array:
         """Return by how much each point is below its height (P,); negative above it."""
         points = placed.points[self.bones] + placed.arms(self.bones, self.points)
@@ -47,11 +52,6 @@ class FloorTask:
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return by how much each point has to rise; 0 above its height."""
         return tuple(np.maximum(self.below(placed), 0.0).tolist())
-
-    @property
-    def moved_joints(self) -> Sequence[int]:
-        """The joints whose motions the Jacobian needs."""
-        return self.bones
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how each point below its height rises with each coordinate (P, N + S); 0 for those above."""

@@ -84,6 +84,11 @@ class LookAtTask:
     """Subtracted from the residuals: the parts of them that the task leaves as they are (``partly``)."""
     rows = 3
 
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return [self.bone]
+
     def directions(self, placed: PlacedTree) -> tuple[Array, Array, float]:
         """Return the head's direction and that from its eyes to the point (3,), and the point's distance."""
         forward = placed.arms(self.bone, self.forward)
@@ -106,11 +111,6 @@ class LookAtTask:
             ROLL * (self.roll - float(placed.arms(self.bone, self.left) @ self.axes[2])),
         )
         return tuple(ROTATION_SCALE * part - kept for part, kept in zip(left, self.kept, strict=True))
-
-    @property
-    def moved_joints(self) -> Sequence[int]:
-        """The joints whose motions the Jacobian needs."""
-        return [self.bone]
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residuals, but for their sign, change with each coordinate of the bones (3, N)."""

@@ -73,6 +73,11 @@ class SwivelTask:
     """phi_0."""
     rows = 1
 
+    @property
+    def moved_joints(self) -> Sequence[int]:
+        """The joints whose motions the Jacobian needs."""
+        return self.joints
+
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
         """Return the residual with the sign of the others: from here to where it should be."""
         return (-self.bend(placed).residual,)
@@ -134,11 +139,6 @@ class SwivelTask:
         seen = _rotated(_transposed(chest), of_v)
         x, y, z = (_dot(column, seen) for column in self.model[1:])
         return _rotated(chest, (x, y, z))
-
-    @property
-    def moved_joints(self) -> Sequence[int]:
-        """The joints whose motions the Jacobian needs."""
-        return self.joints
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate (1, N + S)."""

@@ -9,7 +9,6 @@ poles without rounding (``PoleTask``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,10 +136,9 @@ class TaskStack:
         found = np.zeros((*self.batch, len(self.joints), 3, self.shift_count))
         if self.shift_count:
             for row, joint in enumerate(self.joints):
-                root = self.tree.structure.root_of[joint]
-                if root >= 0:
-                    first = 3 * self.tree.structure.roots.index(root)
-                    found[..., row, :, first : first + 3] = np.eye(3)
+                for number, root in enumerate(self.tree.structure.roots):
+                    if root in (joint, *self.tree.structure.above[joint]):
+                        found[..., row, :, 3 * number : 3 * number + 3] = np.eye(3)
         return found.reshape(*self.batch, 3 * len(self.joints), self.shift_count)
 
     def with_levels(
@@ -196,10 +194,6 @@ class TaskStack:
     def metric(self) -> Array:
         """(N + S,) weights 1 / max(W, 0.01) of the squared coordinates of the way to the reference pose."""
         return 1.0 / np.maximum(self.weights, 1e-2)
-
-    def errors(self, residual: Array) -> list[float]:
-        """Return the length of each level's residual."""
-        return [math.sqrt(part @ part) for part in map(residual.__getitem__, self.spans)]
 
     @cached_property
     def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:

@@ -192,15 +192,15 @@ class PoleTask:
     """The pose whose ``arc`` was asked for last, and what it is."""
     rows = 1
 
-    def residual(self, placed: PlacedTree) -> tuple[Component]:
-        """Return ``-phi f h``, in the tree's units."""
-        angle, height, _ = self.arc(placed)
-        return (-angle * height,)
-
     @property
     def moved_joints(self) -> Sequence[int]:
         """The joints whose motions the Jacobian needs."""
         return self.joints
+
+    def residual(self, placed: PlacedTree) -> tuple[Component]:
+        """Return ``-phi f h``, in the tree's units."""
+        angle, height, _ = self.arc(placed)
+        return (-angle * height,)
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how ``phi f h`` changes with each coordinate (..., 1, N + S); without rounding f h is a constant."""
@@ -330,12 +330,8 @@ class State:
         if not self.rotations.shape[:-2]:
             return self if condition else other
         of_each = np.asarray(condition)[:, None, None]
-        return State(
-            self.tree,
-            np.where(of_each, self.rotations, other.rotations),
-            np.where(of_each, self.swing_twists, other.swing_twists),
-            np.where(of_each, self.shifts, other.shifts),
-        )
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("rotations", "swing_twists", "shifts"))
+        return State(self.tree, *(np.where(of_each, a, b) for a, b in pairs))
 
     @cached_property
     def coordinates(self) -> list[JointCoordinates]:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from ..fabrik.chain_fabrik import ReachProblem
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
@@ -107,12 +108,11 @@ def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) ->
     return w, x, y, z
 
 
-def rotate_to_target(
-    ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector, tolerance: float, iterations: int
-) -> tuple[list[Vector], Component]:
+def rotate_to_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
     """Sweep until the tip of a chain without limits is at the target; return joints and sweeps."""
-    none_done: Condition = 0.0 * target[0] > 1.0
-    return sweep_to_target(ops, points, lengths, target, none_done, Stop(tolerance, iterations), CCD_SWEEP)
+    none_done: Condition = 0.0 * problem.target[0] > 1.0
+    stop = Stop(problem.tolerance, problem.iterations)
+    return sweep_to_target(ops, problem.points, problem.lengths, problem.target, none_done, stop, CCD_SWEEP)
 
 
 def rotate_within_limits(

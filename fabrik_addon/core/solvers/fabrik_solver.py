@@ -13,7 +13,6 @@ from ..math.operations import Operations, Vector
 from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
-from ..model.joint_limits import SwingTwist
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
@@ -25,30 +24,15 @@ POLE_GAIN = 0.9
 
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
-    if start.constrained_chain is None:
+    chain = start.constrained_chain
+    if chain is None:
         return _sweep(ops, start, target, pole, options)
-    return _solve_within_limits(ops, start, start.constrained_chain, target, pole, options)
-
-
-def _solve_within_limits(
-    ops: Operations,
-    start: StartPose,
-    constrained_chain: ConstrainedChain,
-    target: Vector,
-    pole: Vector | None,
-    options: Options,
-) -> SolverResult:
-    """Solve a chain with limits: the iterations are starts."""
-    present = coordinates_of(ops, constrained_chain, start.frames)
     if pole is not None:
-        warm_start = coordinates_of(ops, constrained_chain, _sweep(ops, start, target, pole, options).frames)
-        return _solve_with_pole(
-            ops, constrained_chain, (present, warm_start), (target, pole), shape_at(ops, start, target), options
-        )
-    initial = coordinates_of(ops, constrained_chain, start.initial_frames) if start.initial_frames else None
-    _, placed, _, starts = reach_within_limits(
-        ops, constrained_chain, present, target, options.tolerance, options.iterations, initial
-    )
+        return _solve_with_pole(ops, start, chain, target, pole, options)
+    present = coordinates_of(ops, chain, start.frames)
+    initial = coordinates_of(ops, chain, start.initial_frames) if start.initial_frames else None
+    tolerance, iterations = options.tolerance, options.iterations
+    _, placed, _, starts = reach_within_limits(ops, chain, present, target, tolerance, iterations, initial)
     return SolverResult(placed.joints, placed.frames, starts)
 
 
@@ -70,10 +54,10 @@ def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
 
 def _solve_with_pole(
     ops: Operations,
-    constrained_chain: ConstrainedChain,
-    starts: tuple[list[SwingTwist], list[SwingTwist]],
-    goal: tuple[Vector, Vector],
-    shaped: list[Vector],
+    start: StartPose,
+    chain: ConstrainedChain,
+    target: Vector,
+    pole: Vector,
     options: Options,
 ) -> SolverResult:
     """Bring the tip to the target within limits and the bend as near to the pole as they allow.
@@ -87,36 +71,29 @@ def _solve_with_pole(
        the angle to the pole has not become ``POLE_GAIN`` times smaller: a pole that limits keep the bend from is no
        reason to leave a pose at the target for another one at the target.
 
-    Args:
-        starts: joint coordinates of the present pose and of FABRIK's pose, both within limits.
-        goal: target and pole, from the root, in units of the chain's length.
-        shaped: joints of a pole shape's pose at the target (``shape_at``); empty where the bend should be at the pole.
-        options: tolerance and iterations.
-
-    Returns:
-        the pose; its iterations are starts.
+    The iterations are starts.
     """
-    (present, from_fabrik), (target, pole) = starts, goal
+    present = coordinates_of(ops, chain, start.frames)
+    from_fabrik = coordinates_of(ops, chain, _sweep(ops, start, target, pole, options).frames)
+    shaped = shape_at(ops, start, target)
     tolerance = options.tolerance
-    bent, bent_placed = present, place(ops, constrained_chain, present)
+    bent, bent_placed = present, place(ops, chain, present)
     present_error = distance_between(ops, bent_placed.joints[-1], target)
     at_target = present_error <= tolerance
     if ops.any(at_target):
-        bent, bent_placed = bend_toward_pole(ops, constrained_chain, present, target, pole, tolerance, shaped)
+        bent, bent_placed = bend_toward_pole(ops, chain, present, target, pole, tolerance, shaped)
         if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
-    coordinates, _, error, count = reach_within_limits(
-        ops, constrained_chain, from_fabrik, target, tolerance, options.iterations
-    )
+    coordinates, _, error, count = reach_within_limits(ops, chain, from_fabrik, target, tolerance, options.iterations)
     was_nearer = (error > tolerance) & (present_error < error)
     if ops.any(was_nearer):
         coordinates = choose_each(ops, was_nearer, present, coordinates)
-    coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, tolerance, shaped)
+    coordinates, placed = bend_toward_pole(ops, chain, coordinates, target, pole, tolerance, shaped)
     bent_angle = pole_angle(ops, bent_placed.joints, target, pole, shaped)
     stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole, shaped))
     if ops.any(stays):
         coordinates = choose_each(ops, stays, bent, coordinates)
-        placed = place(ops, constrained_chain, coordinates)
+        placed = place(ops, chain, coordinates)
     return SolverResult(placed.joints, placed.frames, count)
 
 

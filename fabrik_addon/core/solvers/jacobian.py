@@ -17,13 +17,13 @@ steps (``bounded_least_squares.descend``; damped least squares: ``reach_within_l
 target begins bent off that line (``descend_off_the_line``): there the Jacobian gives no step that bends it.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
+from ..fabrik.chain_fabrik import ReachProblem
 from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import dot, scale
@@ -102,18 +102,12 @@ def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
     return damped_inverse(normal, damping) @ residual
 
 
-def step_to_target(
-    rule: Rule,
-    ops: Operations,
-    points: list[Vector],
-    lengths: Sequence[float],
-    target: Vector,
-    tolerance: float,
-    iterations: int,
-) -> tuple[list[Vector], Component]:
+def step_to_target(rule: Rule, ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
+    points = [*problem.points]
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
-    chain, _, used = descend_to(ops, FreeChain(points, links), target, tolerance, iterations, rule)
+    start = FreeChain(points, links)
+    chain, _, used = descend_to(ops, start, problem.target, problem.tolerance, problem.iterations, rule)
     return chain.points, used
 
 

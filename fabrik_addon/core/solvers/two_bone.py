@@ -53,7 +53,7 @@ near the opposite direction the shortest rotation between them is not defined.""
 
 
 def hinge_angles(
-    ops: Operations, constrained_chain: ConstrainedChain, axis: int, twist: Quaternion, distance: Component
+    ops: Operations, first: Vector, second: Vector, axis: int, distance: Component
 ) -> tuple[Component, Component]:
     """Return the two angles of the second bone's hinge at which the tip is at a distance from the root.
 
@@ -62,14 +62,7 @@ def hinge_angles(
     = m . (w - (w . a) a)``, ``B = m . (a x w)`` and ``C = (d^2 - |m|^2 - |w|^2) / 2 - (m . a)(w . a)``. Its solutions
     are ``atan2(B, A) +- acos(C / sqrt(A^2 + B^2))``. Where there is none the cosine is clamped: the angles are those at
     which the tip comes nearest to the distance.
-
-    Args:
-        constrained_chain: two bones, the second one a hinge.
-        axis: of the hinge: 0 for x, 2 for z.
-        twist: own rotation of the second bone about its y axis, before the hinge.
-        distance: from the root to the target.
     """
-    first, second = _first_link_at_hinge(constrained_chain), rotate(twist, constrained_chain.links[1])
     unit = _unit(axis, 0.0 * distance)
     a, b = dot(first, rejection(second, unit)), dot(first, cross(unit, second))
     along = first[axis] * second[axis]
@@ -78,11 +71,6 @@ def hinge_angles(
     cosine = ops.minimum(ops.maximum(c / size, -1.0), 1.0)
     middle, spread = ops.atan2(b, a), ops.atan2(ops.sqrt(1.0 - cosine * cosine), cosine)
     return middle + spread, middle - spread
-
-
-def _first_link_at_hinge(constrained_chain: ConstrainedChain) -> Vector:
-    """Return the first link in the parent frame of the second bone."""
-    return rotate(conjugate(constrained_chain.rests[1]), constrained_chain.links[0])
 
 
 def _unit(axis: int, zero: Component) -> Vector:
@@ -104,13 +92,10 @@ def _bend_hinge(
     angle.
     """
     twist = _about(ops, 1, hinge[1])
-    first, second, present = (
-        _first_link_at_hinge(constrained_chain),
-        rotate(twist, constrained_chain.links[1]),
-        2.0 * ops.asin(hinge[axis]),
-    )
+    first = rotate(conjugate(constrained_chain.rests[1]), constrained_chain.links[0])
+    second, present = rotate(twist, constrained_chain.links[1]), 2.0 * ops.asin(hinge[axis])
     best: list[Component] = []
-    for desired in hinge_angles(ops, constrained_chain, axis, twist, distance):
+    for desired in hinge_angles(ops, first, second, axis, distance):
         angle = angle_within(ops, constrained_chain.limits[1], axis, desired)
         bend = _about(ops, axis, angle)
         x, y, z = rotate(bend, second)

@@ -38,11 +38,8 @@ from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .solver import SolverResult
 
-Iterate: TypeAlias = Callable[
-    [Operations, list[Vector], Sequence[float], Vector, float, int], tuple[list[Vector], Component]
-]
-"""(ops, joints, lengths, target, tolerance, iterations): bring the tip to a target within reach; joints after and
-iterations used."""
+Iterate: TypeAlias = Callable[[Operations, ReachProblem], tuple[list[Vector], Component]]
+"""(ops, problem): bring the tip to a target within reach; joints after and iterations used."""
 
 PERTURBED_CHORD = 0.999
 """Distance from root to tip of the arc into which a chain on one line is bent, over the distance before."""
@@ -123,16 +120,15 @@ def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple
     On the way to the target a chain may come onto one line with it, where its Jacobian loses rank and no step brings
     the tip nearer.
     """
-    lengths, tolerance, iterations = problem.lengths, problem.tolerance, problem.iterations
-    points, used = iterate(ops, [*problem.points], lengths, problem.target, tolerance, iterations)
+    points, used = iterate(ops, problem)
     for _ in range(PERTURBATIONS):
-        reached = distance_between(ops, points[-1], problem.target) <= tolerance
-        rest = ops.active_indices(reached | (used >= iterations))
-        if rest is None or len(lengths) == 1:
+        reached = distance_between(ops, points[-1], problem.target) <= problem.tolerance
+        rest = ops.active_indices(reached | (used >= problem.iterations))
+        if rest is None or len(problem.lengths) == 1:
             break
         again = problem._replace(points=points).gather(ops, rest)
         everywhere = again.target[0] == again.target[0]
-        found, more = iterate(ops, _perturbed(ops, everywhere, again), lengths, again.target, tolerance, iterations)
+        found, more = iterate(ops, again._replace(points=_perturbed(ops, everywhere, again)))
         result = [0.0 + part for part in (*joined.from_iterable(points), used)]
         ops.scatter(rest, result, [*joined.from_iterable(found), ops.gather(rest, [used])[0] + more])
         *flat, used = result
