@@ -23,63 +23,22 @@ if TYPE_CHECKING:
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
     from .trees.solution import TreeSolution
 
-__all__ = [
-    "SOLVERS",
-    "Array",
-    "Balance",
-    "Chain",
-    "ComponentSolution",
-    "FabrikError",
-    "Floor",
-    "Goals",
-    "LookAt",
-    "Options",
-    "Pose",
-    "Solution",
-    "StartPose",
-    "StartTree",
-    "Status",
-    "Swivel",
-    "TreeSolution",
-    "plain_chain",
-    "pole_for",
-    "solve",
-    "solve_components",
-    "solve_from",
-    "solve_tree_components",
-    "solve_tree_frames",
-    "solver_for",
-    "solver_for_tree",
-    "start_from",
-    "start_tree",
-    "with_root_fixed",
-]
-
 _NAMES = {
-    ".goals.pole_path": ("pole_for",),
-    ".math.operations": ("Array",),
-    ".model.chain_start": ("StartPose", "start_from"),
-    ".model.tree_start": ("StartTree", "start_tree"),
-    ".problem": (
-        "Chain",
-        "Balance",
-        "Floor",
-        "Goals",
-        "LookAt",
-        "Options",
-        "Pose",
-        "Solution",
-        "Swivel",
-        "plain_chain",
-    ),
-    ".solve_chain": ("ComponentSolution", "solve", "solve_components", "solve_from", "with_root_fixed"),
-    ".solve_tree": ("solve_tree_components",),
-    ".solve_tree_frames": ("solve_tree_frames",),
-    ".solvers.table": ("SOLVERS", "solver_for", "solver_for_tree"),
-    ".trees.solution": ("TreeSolution",),
+    ".goals.pole_path": "pole_for",
+    ".math.operations": "Array",
+    ".model.chain_start": "StartPose start_from",
+    ".model.tree_start": "StartTree start_tree",
+    ".problem": "Balance Chain Floor Goals LookAt Options Pose Solution Swivel plain_chain",
+    ".solve_chain": "ComponentSolution solve solve_components solve_from with_root_fixed",
+    ".solve_tree": "solve_tree_components",
+    ".solve_tree_frames": "solve_tree_frames",
+    ".solvers.table": "SOLVERS solver_for solver_for_tree",
+    ".trees.solution": "TreeSolution",
 }
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 """The module of each name."""
+
+__all__ = ["FabrikError", "Status", *_MODULE_OF]
 
 if not TYPE_CHECKING:  # a type checker would take every name for one of this package
 

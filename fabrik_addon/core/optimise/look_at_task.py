@@ -11,7 +11,6 @@ rotation, would lift the face to a point behind the head instead of turning it t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -56,28 +55,16 @@ class _Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LookAtTask:
+class LookAtTask(LookAt):
     """The direction ``f = R_b f0`` of the head b should be that from its eyes ``p_b + R_b o`` to a point t.
 
     The residuals are ``s cos(eps_t) (phi_t - phi_f)``, ``s (eps_t - eps_f)`` and ``s r (c0 - a . u)``, with the scale
     s, the directions f of the head and t to the point, the roll's weight r, the head's axis ``a = R_b a0`` to its left
-    and the axis u upward. ``c0`` is the roll of the pose at hand: a head that is tilted stays so.
+    and the axis u upward. ``c0`` is the roll of the pose at hand: a head that is tilted stays so. Eyes and point
+    are in the tree's units. Of bones that don't turn the Jacobian is 0: each drag with a point behind the back would
+    turn the hips by 1.7 degrees more, because the posture task holds them where the drag before has left them.
     """
 
-    bone: int
-    eyes: Array
-    """(3,) o, in the bone's frame and the tree's units."""
-    forward: Array
-    """(3,) f0."""
-    left: Array
-    """(3,) a0."""
-    point: Array
-    """(3,) t, in the tree's units."""
-    axes: Array
-    """(3, 3) forward, left and upward for the trunk, as rows."""
-    turning: Sequence[int]
-    """The bones that turn for the task. Of the others the Jacobian is 0: each drag with a point behind the back would
-    turn the hips by 1.7 degrees more, because the posture task holds them where the drag before has left them."""
     roll: float = 0.0
     """c0."""
     kept: ScalarVector = (0.0, 0.0, 0.0)
@@ -167,13 +154,6 @@ def look_at_task(start: StartTree, placed: PlacedTree, look_at: LookAt) -> LookA
         placed: its pose before the pull.
         look_at: head, trunk and point, in armature space.
     """
-    task = LookAtTask(
-        bone=look_at.bone,
-        eyes=look_at.eyes / start.unit,
-        forward=look_at.forward,
-        left=look_at.left,
-        point=(look_at.point - np.array(start.root)) / start.unit,
-        axes=look_at.axes,
-        turning=look_at.turning.tolist(),
-    )
+    point = (look_at.point - np.array(start.root)) / start.unit
+    task = LookAtTask(**{**vars(look_at), "eyes": look_at.eyes / start.unit, "point": point})
     return replace(task, roll=float(placed.arms(task.bone, task.left) @ task.axes[2]))
