@@ -147,13 +147,7 @@ class Chain:
         return f"bone '{self.names[joint]}'" if self.names else f"joint {joint}"
 
     def refusal(self, number: int, what: str, fault: str = "is not a finite number") -> FabrikError:
-        """Return the error that names what is wrong with an effector's own chain.
-
-        Args:
-            number: of the effector.
-            what: of the chain is wrong.
-            fault: of it.
-        """
+        """Return the error that names what is wrong with an effector's own chain."""
         return FabrikError(f"the {what} of the chain that ends at {self.name(int(self.tips[number]))} {fault}")
 
 

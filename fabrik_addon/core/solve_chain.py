@@ -137,11 +137,7 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
 
 
 def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
-    """Return the start with the batch axes of pose and goals together, and the goals as components.
-
-    Raises:
-        FabrikError: a number isn't finite, a shape doesn't fit, or a desired rotation isn't a unit quaternion.
-    """
+    """Return the start with the batch axes of pose and goals together, and the goals as components."""
     chain, batch = start.chain, start.batch
     goals_batch = batch_shape(
         ("targets", goals.targets, (1, 3)),
@@ -427,13 +423,7 @@ def _present_or(
 
 
 def _angle_off(ops: Operations, start: StartPose, goal: ChainGoal, found: ComponentSolution) -> Component:
-    """Return the root of the sum of the squared angles (radians) that the last bone and the other bones' bend are off.
-
-    Args:
-        start: the chain.
-        goal: with a rotation, for the last bone, and perhaps a pole, for the others.
-        found: a pose.
-    """
+    """Return the root of the sum of the squared angles (radians) that last bone and bend are off."""
     assert goal.rotation is not None  # this function is for goals with a rotation only
     w, *axis = multiply(goal.rotation, conjugate(found.frames[-1]))
     off = 2.0 * ops.atan2(norm(ops, (axis[0], axis[1], axis[2])), ops.abs(w))

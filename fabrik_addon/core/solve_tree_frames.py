@@ -48,16 +48,7 @@ Frame: TypeAlias = tuple[StartTree, Goals]
 def solve_tree_frames(
     frames: Sequence[Frame], options: Options, first_solution: TreeSolution | None = None
 ) -> list[TreeSolution]:
-    """Pose a tree at many frames so that its effectors are at their targets.
-
-    Args:
-        frames: in order of time; without batch axes.
-        options: of all frames.
-        first_solution: of the first frame, where it is known.
-
-    Raises:
-        FabrikError: a number isn't finite, or a shape doesn't fit.
-    """
+    """Pose a tree at many frames so that its effectors are at their targets."""
     found: list[TreeSolution] = [] if first_solution is None else [first_solution]
     is_batched = bool(frames) and is_weighed(frames[0][1]) and solver_for_tree(options).stacked is None
     while len(found) < len(frames):
@@ -80,12 +71,6 @@ def _solved_between(
     frames: Sequence[Frame], options: Options, found: Sequence[TreeSolution], last: TreeSolution
 ) -> list[TreeSolution | None]:
     """Solve the frames between the first and the last as one batch.
-
-    Args:
-        frames: the first, those between, the last.
-        options: of all frames.
-        found: the solutions up to the first frame.
-        last: the solution of the last frame.
 
     Returns:
         the solutions, None of frames that have to be solved alone; an empty list where all have to be.

@@ -74,13 +74,7 @@ Row = tuple[float, ...]
 
 
 def shape_of(pose: Pose, pole: ScalarVector, pole_angle: float) -> PoleShape:
-    """Return the pole shape of a pose: its links in the axes of its pole, in units of the chain's length.
-
-    Args:
-        pose: of a plain chain, without batch axes.
-        pole: in the space of the pose.
-        pole_angle: radians.
-    """
+    """Return the pole shape of a pose: its links in the axes of its pole, in units of the chain's length."""
     points = [tuple(point) for point in (pose.positions - pose.positions[0]).tolist()]
     rx, ry, rz = pose.positions[0].tolist()
     chord = first_direction(SCALAR, [points[-1], points[1]])

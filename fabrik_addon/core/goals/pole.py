@@ -44,13 +44,7 @@ DIRECTION_NOISE = 1e-5
 
 
 def rotate_pole(ops: Operations, pole: Vector, along: Vector, angle: Component) -> Vector:
-    """Return the pole rotated by the pole angle about the line from the root to the target.
-
-    Args:
-        pole: from the root.
-        along: unit vector from the root to the target.
-        angle: radians.
-    """
+    """Return the pole rotated by the pole angle about the line from the root to the target."""
     return rotate_about(along, ops.cos(0.0 * pole[0] + angle), ops.sin(0.0 * pole[0] + angle), pole)
 
 

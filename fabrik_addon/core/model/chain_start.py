@@ -117,16 +117,7 @@ def _constrained_chain(
 def split_pose(
     chain: Chain, pose: Pose, batch: tuple[int, ...] | None
 ) -> tuple[Operations, tuple[int, ...], list[Vector], list[Quaternion]]:
-    """Return a pose in components: operations, shape of the batch, positions and frames of the joints.
-
-    Args:
-        chain: joints of a chain or a tree.
-        pose: positions (..., J, 3), rotations (..., J, 4).
-        batch: shape of the batch, or None for the pose's own.
-
-    Raises:
-        FabrikError: a number is not finite, a rotation isn't a unit quaternion, or a shape doesn't fit.
-    """
+    """Return a pose in components: operations, shape of the batch, positions and frames of the joints."""
     joints = len(chain.lengths)
     shape = batch_shape(("positions", pose.positions, (joints, 3)), ("rotations", pose.rotations, (joints, 4)))
     if batch is None:
@@ -163,9 +154,6 @@ def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int
 
     Args:
         arrays: (name for messages, array (..., R, C) or None, (R, C)).
-
-    Raises:
-        FabrikError: an array doesn't end in (R, C), or the batch axes can't be broadcast.
     """
     batch: tuple[int, ...] = ()
     for name, values, core in arrays:

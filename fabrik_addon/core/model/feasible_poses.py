@@ -34,9 +34,6 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
 
     A twist without limits is sampled from -pi to pi. The half-sines are in the first and the last column, the twist is
     between them.
-
-    Args:
-        limits: of the bones, root first.
     """
     bones = len(limits)
     ends = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi)

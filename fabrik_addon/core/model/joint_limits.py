@@ -192,13 +192,7 @@ def hinge_axis(limits: JointLimits) -> int | None:
 
 
 def angle_within(ops: Operations, limits: JointLimits, axis: int, angle: Component) -> Component:
-    """Return the angle within a hinge's range that is nearest to a given angle plus any number of full turns.
-
-    Args:
-        limits: of the hinge.
-        axis: of the hinge, 0 to 2 for x to z.
-        angle: radians.
-    """
+    """Return the angle within a hinge's range that is nearest to a given angle plus any number of full turns."""
     lower, upper = limits.lower[axis], limits.upper[axis]
     if axis != 1:
         lower, upper = 2.0 * math.asin(lower), 2.0 * math.asin(upper)
@@ -215,12 +209,6 @@ def within_half_turn(
 
     The swing is moved along its ray from rest to the circle of that radius and clamped to the ranges. If rest is not in
     the ranges, clamping may bring it out of the circle again: then z, and after it x, is reduced to the circle.
-
-    Args:
-        lower: smallest x and z.
-        upper: largest x and z.
-        x: half-sine about x.
-        z: half-sine about z.
     """
     (lx, lz), (ux, uz) = lower, upper
     square = LARGEST_HALF_SINE**2

@@ -85,9 +85,6 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
     Args:
         chain: joints, effectors and limits.
         pose: positions (J, 3), rotations (J, 4): they say where on a bone the next joints are.
-
-    Raises:
-        FabrikError: a number isn't finite, a rotation isn't a unit quaternion, or a shape doesn't fit.
     """
     _, batch, positions, frames = split_pose(chain, pose, None)
     if batch:

@@ -31,12 +31,7 @@ _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def other_starts(problem: TreeProblem, pose: State) -> Iterator[State]:
-    """Yield other poses of a body to start from: at its targets as a whole, and where it is, each with bent hinges.
-
-    Args:
-        problem: the tasks.
-        pose: at hand.
-    """
+    """Yield other poses of a body to start from: at its targets as a whole, and where it is, each with bent hinges."""
     if problem.moves_root:
         yield _bent(problem, _fitted(problem, pose))
     yield _bent(problem, pose)

@@ -92,18 +92,7 @@ def descend(
     steps: int,
     rule: Rule = DAMPED,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Rotate bones until the tip is at the target or gets no nearer.
-
-    Args:
-        coordinates: joint coordinates to start from, within limits.
-        target: where the tip should be.
-        tolerance: distance from tip to target at which to stop.
-        steps: at most.
-        rule: how a step is found.
-
-    Returns:
-        joint coordinates after, joints and frames, distance from tip to target, steps used.
-    """
+    """Rotate bones until the tip is at the target or gets no nearer."""
     start = pose_of(ops, constrained_chain, coordinates)
     found, error, used = descend_to(ops, start, target, tolerance, steps, rule)
     return list(found.coordinates), found.placed, error, used

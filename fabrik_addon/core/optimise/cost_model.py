@@ -110,14 +110,7 @@ class PoseCost(NamedTuple):
 
 
 def cost_at(stack: TaskStack, loss: Loss, state: State, reference: State, residual: Array | None = None) -> PoseCost:
-    """Return what the cost of a pose is made of.
-
-    Args:
-        loss: of the tasks.
-        state: the pose.
-        reference: q0.
-        residual: of the pose, where it is known.
-    """
+    """Return what the cost of a pose is made of."""
     residual = stack.residual(state) if residual is None else residual
     tasks, weights = loss.of(residual)
     toward = stack.to_reference(state, reference)

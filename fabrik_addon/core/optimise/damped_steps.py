@@ -68,18 +68,7 @@ _Chain = TypeVar("_Chain", bound=SteppedChain)
 def descend_to(
     ops: Operations, chain: _Chain, target: Vector, tolerance: float, steps: int, rule: Rule
 ) -> tuple[_Chain, Component, Component]:
-    """Step until the tip is at the target or gets no nearer.
-
-    Args:
-        chain: before the first step.
-        target: where its tip should be.
-        tolerance: distance from tip to target at which to stop.
-        steps: at most.
-        rule: how a step is found.
-
-    Returns:
-        the chain after, distance from tip to target, steps used.
-    """
+    """Step until the tip is at the target or gets no nearer."""
     (gx, gy, gz), (x, y, z) = target, chain.tip
     error = distance_between(ops, chain.tip, target)
     control, used = rule.first + 0.0 * error, 0.0 * error

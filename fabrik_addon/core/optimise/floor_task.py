@@ -81,13 +81,7 @@ class FloorTask:
 
 
 def floor_task(start: StartTree, placed: PlacedTree, floor: Floor) -> FloorTask:
-    """Return the floor task of a body. A point that is below the floor before may stay as low as it is.
-
-    Args:
-        start: the body.
-        placed: its pose before the pull.
-        floor: points and heights, in armature space.
-    """
+    """Return the floor task of a body. A point that is below the floor before may stay as low as it is."""
     heights = (floor.heights - float(floor.up @ np.array(start.root))) / start.unit
     task = FloorTask(floor.bones.tolist(), floor.points / start.unit, floor.up, heights)
     return replace(task, heights=heights - np.maximum(task.below(placed), 0.0))

@@ -147,13 +147,7 @@ def _azimuth_between(head: float, point: float) -> float:
 
 
 def look_at_task(start: StartTree, placed: PlacedTree, look_at: LookAt) -> LookAtTask:
-    """Return the look-at task of a body.
-
-    Args:
-        start: the body.
-        placed: its pose before the pull.
-        look_at: head, trunk and point, in armature space.
-    """
+    """Return the look-at task of a body."""
     point = (look_at.point - np.array(start.root)) / start.unit
     task = LookAtTask(**{**vars(look_at), "eyes": look_at.eyes / start.unit, "point": point})
     return replace(task, roll=float(placed.arms(task.bone, task.left) @ task.axes[2]))

@@ -248,12 +248,6 @@ def _corrected(bones: Bones, step: _Step, trial: _Placed, off: Array) -> Array:
     correction takes this part c away, by ``J^T (J J^T + damping)^-1 c`` with J after the step (second-order correction,
     Nocedal & Wright, section 18.3; geodesic acceleration, Transtrum & Sethna 2012). Without it 7 of 800 moves of a
     spine and an arm missed their targets.
-
-    Args:
-        bones: of the poses.
-        step: the step.
-        trial: the poses after it.
-        off: (S, 3) c.
     """
     model = _GaussNewton(trial.columns, off, np.full(len(off), CORRECTION_DAMPING))
     axes = bones.axes

@@ -27,12 +27,6 @@ def reference_pose(
     poles, off by 10 to 11 degrees; with chains that bend away in the reference pose bones rotated by 93 degrees in one
     step. Later frames take the coordinates of those bones over. Bent again in each frame of an animation of the legs
     they met other limits, and bones rotated by 138 degrees in one frame.
-
-    Args:
-        problem: of one pose.
-        begin: the pose at hand.
-        before: the solution of the frame before.
-        earlier: the reference pose of the frame before.
     """
     pose = _met_halfway(problem, begin)
     away = problem.bending_away(pose)

@@ -151,13 +151,7 @@ class SwivelTask:
 
 
 def swivel_task(start: StartTree, placed: PlacedTree, swivel: Swivel) -> SwivelTask:
-    """Return the swivel task of an arm.
-
-    Args:
-        start: the body.
-        placed: its pose before the pull.
-        swivel: joints and model, in the frame of the chest.
-    """
+    """Return the swivel task of an arm."""
     a, x, y, z = ((float(p), float(q), float(r)) for p, q, r in swivel.model)
     length = sum(start.tree.lengths[joint] for joint in swivel.joints[1:])
     return SwivelTask([*swivel.joints], swivel.bone, (a, x, y, z), length).in_the_pose(placed)

@@ -371,16 +371,7 @@ def is_weighed(goals: Goals) -> bool:
 
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
-    """Return the goals of one pose as tasks.
-
-    Args:
-        start: the tree and its pose, without batch axes.
-        goals: targets (E, 3) and the rest of it.
-        options: tolerance, softness and whether roots move.
-
-    Raises:
-        FabrikError: a number isn't finite or not in its range, or a desired rotation isn't a unit quaternion.
-    """
+    """Return the goals of one pose as tasks."""
     chain, tree = start.chain, start.tree
     tips = chain.tips.tolist()
     meets = [-1] * len(tips) if goals.meets is None else goals.meets.tolist()

@@ -252,12 +252,7 @@ def _smooth_step(value: float, low: float, high: float) -> float:
 
 
 def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
-    """Return the first level, and below it the tasks whose targets are brought some share of the way to them.
-
-    Args:
-        state: from where the way is measured.
-        firmness: says what is nearly met (``_share_met``).
-    """
+    """Return the first level, and below it the tasks whose targets are brought some share of the way to them."""
     levels: list[list[tuple[Task, Component]]] = [list(stack.levels[0])]
     for level in stack.levels[1:]:
         shares = [

@@ -123,17 +123,7 @@ def rotate_within_limits(
     tolerance: float,
     sweeps: int,
 ) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Rotate bones within their limits, the last first, until the tip is at the target or a sweep brings it no nearer.
-
-    Args:
-        coordinates: joint coordinates before, within limits.
-        target: from the root, in units of the chain's length.
-        tolerance: distance from tip to target at which to stop.
-        sweeps: at most.
-
-    Returns:
-        joint coordinates after, joints and frames, distance from tip to target, sweeps used.
-    """
+    """Rotate bones, the last first, until the tip is at the target or a sweep brings it no nearer (``Descent``)."""
     coordinates = list(coordinates)
     placed = place(ops, constrained_chain, coordinates)
     error = distance_between(ops, placed.joints[-1], target)
@@ -188,15 +178,7 @@ def _best_rotation(
     arm_and_aim: tuple[Vector, Vector],
     link: Vector,
 ) -> SwingTwist:
-    """Return the joint coordinates with which a bone points its arm at the target, clamped to its limits.
-
-    Args:
-        limits: of the bone.
-        coordinates: of the bone before.
-        frames: its parent frame, and its own.
-        arm_and_aim: from the joint to the tip, and to the target.
-        link: of the bone, in its own frame.
-    """
+    """Return the joint coordinates with which a bone points its arm at the target, clamped to its limits."""
     parent, frame = frames
     arm, aim = arm_and_aim
     axis = hinge_axis(limits)

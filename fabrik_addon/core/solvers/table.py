@@ -21,11 +21,7 @@ SOLVERS: dict[str, Solver] = {
 
 
 def solver_for(chain: Chain, options: Options) -> Solver:
-    """Return the solver that the options name, for a plain chain.
-
-    Raises:
-        FabrikError: there is no solver of this name, or it can't solve such a chain.
-    """
+    """Return the solver that the options name, for a plain chain."""
     solver = _named(options)
     if refusal := solver.refusal(chain):
         raise FabrikError(refusal)
@@ -33,11 +29,7 @@ def solver_for(chain: Chain, options: Options) -> Solver:
 
 
 def solver_for_tree(options: Options) -> Solver:
-    """Return the solver that the options name, for several effectors or a loop.
-
-    Raises:
-        FabrikError: there is no solver of this name, or it takes one chain with one target only.
-    """
+    """Return the solver that the options name, for several effectors or a loop."""
     solver = _named(options)
     if not solver.solves_trees:
         able = ", ".join(other.label for other in SOLVERS.values() if other.solves_trees)
