@@ -11,6 +11,7 @@ rotation, would lift the face to a point behind the head instead of turning it t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
