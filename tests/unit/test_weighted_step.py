@@ -48,6 +48,14 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         assert step is not None
         assert (step.change >= down).all() and (step.change <= up).all()
         unfinished += not step.is_optimal
+        # What residuals are off by is taken back along the coordinates that aren't at their limits.
+        off, is_open = rng.normal(size=ROWS), ~step.active.any(0)
+        if step.is_optimal:
+            correction = step.to_second_order(model, off)
+            of_open = (hessian + 1.001 * np.diag(stack.posture_weights))[np.ix_(is_open, is_open)]
+            np.testing.assert_allclose(correction[~is_open], 0.0, atol=1e-9)
+            slope = 1e5 * jacobian[:, is_open].T @ off
+            np.testing.assert_allclose(of_open @ correction[is_open], slope, atol=1e-5 * np.abs(slope).max())
     assert unfinished <= 4
 
 

@@ -13,18 +13,16 @@ floor and the center of mass, and the forces f on them, the same of the torques 
 is far from the reference pose (``LONG_WAY``), ``_of_posture``. Without K in any step a target beyond reach took 25 to
 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths").
 
-After a short step (``SHORT_STEP``), where the first level is met, the forces f are those that the step has led to in
-its model: ``W r`` at ``r - J dq``, the Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is
-up to 1e8: ``W r`` at the pose itself is the curvature that the step has left, and no force. With it, and the
-multipliers below, a step of 2e-3 to 4e-3 was followed by one of at most 3.3e-3, with the forces of the model by one of
-at most 5e-4 (bench row "body-path").
-
-Otherwise the forces are W r, but on the first level, where that is met, so that W r says nothing. There they
-are multipliers by least squares in the metric P (section 18.3), with J_1 the first level's rows of J and J_2 and f_2
-the other rows and their forces, and the pseudo-inverse of J_1 as it was a step before, in the first step that of J_1
-without bounds:
+Where the first level is met the forces f are those that the step before has led to in its model: ``W r`` at
+``r - J dq``, the Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at
+the pose itself is the curvature that the step has left, and no force. With it a step of 2e-3 to 4e-3 was followed by
+one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path"). At the first pose of
+a descent they are W r, and on the first level multipliers by least squares in the metric P (section 18.3), with J_1 the
+first level's rows of J, and J_2 and f_2 the other rows and their forces:
 
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
+
+Where the first level isn't met, all forces are W r.
 """
 
 from typing import NamedTuple
@@ -33,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.factorisation import damped_inverse
-from ..math.operations import Array, Component, Condition
+from ..math.operations import Array, Component
 from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS
 from ..model.tree_motions import TreeMotions
 from .task_loss import Loss
@@ -48,8 +46,8 @@ HELD = 1e-6
 Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with multipliers in all steps."""
 
 SHORT_STEP = 0.2
-"""Largest change of a coordinate in a step, in radians or the tree's units, up to which the forces that the step has
-led to in its model are those at the pose after it: what the model lacks is quadratic in the change."""
+"""Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
+in the change."""
 
 LONG_WAY = 0.5
 """Largest coordinate of the way to the reference pose, in radians or the tree's units, up to which the posture task's
@@ -238,25 +236,27 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     return found
 
 
-def forces_at(stack: TaskStack, model: CostModel, back: Array, predicted: Array, is_short: Condition) -> Array:
+def first_forces(stack: TaskStack, model: CostModel) -> Array:
+    """Return the forces f (M,) at the first pose of a descent."""
+    here, first = model.here, stack.spans[0]
+    forces = here.weights * here.residual
+    back = pseudo_inverse(model.jacobian[..., first, :], stack.inverse_posture_weights, 1e-6)
+    of_others = product(model.jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
+    multipliers = forces.copy()
+    multipliers[..., first] = -product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
+    return forces_at(stack, model, multipliers)
+
+
+def forces_at(stack: TaskStack, model: CostModel, known: Array) -> Array:
     """Return the forces f (M,) at a pose.
 
     Args:
         model: of the cost at the pose.
-        back: (N + S, M1) pseudo-inverse of the first level's rows.
-        predicted: (M,) the forces that the step before has led to in its model.
-        is_short: whether that step was up to ``SHORT_STEP`` long.
+        known: (M,) multipliers, or the forces that the step before has led to in its model.
     """
-    ops, here, first = stack.ops, model.here, stack.spans[0]
+    here, first = model.here, stack.spans[0]
     is_met = dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
-    if ops.all(is_short & is_met):
-        return predicted
-    forces = here.weights * here.residual
-    if ops.any(is_met):
-        of_others = product(model.jacobian[..., first.stop :, :].swapaxes(-1, -2), forces[..., first.stop :])
-        multipliers = -product(back.swapaxes(-1, -2), of_others + here.toward * stack.posture_weights)
-        forces.T[first] = ops.where(is_met, multipliers.T, forces.T[first])
-    return np.asarray(ops.where(is_short & is_met, predicted.T, forces.T)).T
+    return np.asarray(stack.ops.where(is_met, known.T, (here.weights * here.residual).T)).T
 
 
 def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import Array, Component, Condition
-from .cost_model import CostModel, product, pseudo_inverse
+from .cost_model import CostModel, product
 from .task_stack import TaskStack
 
 ACTIVE_SET_ROUNDS = 5
@@ -56,14 +56,25 @@ class Step(NamedTuple):
 
     change: Array
     """dq (..., N + S)."""
-    back: Array
-    """(..., N + S, M1) pseudo-inverse of the first level's rows over the coordinates that aren't at their limits."""
     active: NDArray[np.bool_]
     """(..., 2, N + S) which coordinates are at their upper, and at their lower limits."""
     is_optimal: Condition
     """Whether the last round left the active set as it was."""
     is_whole: bool
     """Whether the step is with second derivatives, ``CostModel.curvature``."""
+    inverse: Array
+    """(..., N + S, N + S) of the second derivatives of the coordinates that aren't at their limits, 0 of the others;
+    along normal and tangent of the model's swings."""
+
+    def to_second_order(self, model: CostModel, off: Array) -> Array:
+        """Return the change (..., N + S) that takes back what residuals are off by (..., M) after the step.
+
+        ``H^-1 J^T W off`` with the step's own second derivatives H: the second-order correction of a Newton step
+        (Nocedal and Wright, section 18.3), of all tasks by their weights. For least squares it is geodesic acceleration
+        (Transtrum and Sethna 2012).
+        """
+        slope = product(model.by_swings.swapaxes(-1, -2), model.here.weights * off)
+        return model.swings.to_axes(product(self.inverse, slope))
 
 
 def damped_step(
@@ -118,16 +129,13 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
     bounded = (inverse, product(inverse, slope), metric, model.down, model.up, active)
     is_optimal: Condition
     if stack.batch:
-        change, active, is_optimal = map(np.array, zip(*map(_within_bounds, *bounded), strict=True))
+        change, active, is_optimal, inverse = map(np.array, zip(*map(_within_bounds, *bounded), strict=True))
     else:
-        change, active, is_optimal = _within_bounds(*bounded)
+        change, active, is_optimal, inverse = _within_bounds(*bounded)
     if held is not None:
         # What is released although it was held may rotate farther than its stiffness has let it.
         is_optimal = is_optimal & stack.ops.negate((held & ~active).any((-2, -1)))
-    open_metric = np.where(active.any(-2), 0.0, stack.inverse_posture_weights)
-    back = pseudo_inverse(jacobian[..., stack.spans[0], :], open_metric, 1e-6)
-    back = swings.to_axes(back.swapaxes(-1, -2)).swapaxes(-1, -2)
-    return Step(swings.to_axes(change), back, active, is_optimal, model.curvature is not None)
+    return Step(swings.to_axes(change), active, is_optimal, model.curvature is not None, inverse)
 
 
 def _inverse_if_positive(hessian: Array) -> Array | None:
@@ -140,8 +148,10 @@ def _inverse_if_positive(hessian: Array) -> Array | None:
 
 def _within_bounds(
     inverse: Array, without_bounds: Array, metric: Array, down: Array, up: Array, active: NDArray[np.bool_]
-) -> tuple[Array, NDArray[np.bool_], bool]:
-    """Return the step of one pose within bounds, its active set, and whether the last round left that as it was.
+) -> tuple[Array, NDArray[np.bool_], bool, Array]:
+    """Return the step of one pose within bounds, its active set, whether the last round left that as it was, and H^-1.
+
+    That is the inverse over the coordinates that aren't in the active set.
 
     Args:
         inverse: (N + S, N + S) H^-1.
@@ -153,6 +163,7 @@ def _within_bounds(
     """
     above, below = active & np.isfinite([up, down])
     desired, is_optimal = without_bounds, False
+    known: tuple[NDArray[np.intp], Array] | None = None
     for _ in range(ACTIVE_SET_ROUNDS):
         (held,) = np.nonzero(above | below)
         if held.size:
@@ -165,12 +176,16 @@ def _within_bounds(
             multipliers = of_held @ (without_bounds[held] - at_limit)
             desired = without_bounds - inverse[:, held] @ multipliers
             desired[held] = at_limit + multipliers / metric[held]
+            known = held, of_held
         else:
-            desired = without_bounds
+            desired, known = without_bounds, None
         # At a limit the desired change is a multiplier, of which the sign alone counts: it frees the coordinate.
         over, under = (desired > up) & ~below, (desired < down) & ~above
         is_optimal = not (over ^ above | under ^ below).any()
         if is_optimal:
             break
         above, below = over, under
-    return np.minimum(np.maximum(desired, down), up), np.stack([above, below]), is_optimal
+    if known is not None:
+        held, of_held = known
+        inverse = inverse - inverse[:, held] @ of_held @ inverse[held]
+    return np.minimum(np.maximum(desired, down), up), np.stack([above, below]), is_optimal, inverse

@@ -49,11 +49,6 @@ class Firmness(NamedTuple):
     with it by 6e-8 at most."""
     most_away: float = math.inf
     """Distance, in the tree's units, from which on targets that rotations and poles keep away are brought nearer."""
-    balancing: float = 1e-5
-    """Length of the first level's modelled residual, in the tree's units, up to which it balances the forces of the
-    other tasks. A longer one is what bounds have kept a step from: then a trial is brought to 0. Without this bound 14
-    of 100 feasible poses of a body with straight limbs, turned far, weren't found, with it 9 (with weights of at most
-    1e2 in the first of a body's two descents)."""
     is_strict: bool = False
     """Whether targets come as near by weight as the first level lets them: then nothing that can't be met exactly in
     the end is brought nearer."""
@@ -61,7 +56,7 @@ class Firmness(NamedTuple):
     """Whether goals that two steps don't bring much nearer are left there (``exact_steps.PROMISING``). A foot of a body
     that was dragged into the floor came 9.6e-4 of the height below it, without that 4e-5."""
     from_far: Firmness | None = None
-    """Weights, forces and ``balancing`` of a descent that comes before that with this one where the pose to start from
+    """Weights and forces of a descent that comes before that with this one where the pose to start from
     may be far from the solution; None: none does."""
 
     @property
@@ -108,7 +103,6 @@ OF_FIXED_CHAINS = Firmness(
     (math.inf, 4e3, 40.0),
     2e-3,
     0.2,
-    balancing=6.4e-5,
     is_strict=True,
     from_far=_CHAINS_FROM_FAR._replace(weights=(1e8, 3e5, 1e5), most_forces=(math.inf, 2e3, 100.0)),
 )
@@ -119,9 +113,6 @@ is, so the posture task must. With F = 1.6e4 a hand led low beyond reach, the he
 degrees apart on a part of its path, and a step rotated a bone by up to 4.3 times the median step's largest rotation,
 with 4e3 by 2.1; the sum is 1 % larger. ``nearly_met`` and ``most_exact`` bring what F leaves of a target within reach
 near full extension, where the posture task pulls with up to 6e3: with 3e-4 and 0.035 a head stayed 1.8 mm off.
-
-The pins balance these forces, and ``balancing`` is larger, too: with 1e-6, trials near the minimum are brought to pins
-that are met exactly, which costs more, and poses were up to 7.5 degrees apart on the way out and on the way back.
 
 The force of a foot's rotation must be larger than the posture task pulls where the leg is bent far: with F = 25 a foot
 led up in front of the body let go of its rotation, by up to 72 degrees in one step, on 5 of 20 seeded paths, with 40 on
@@ -134,11 +125,17 @@ and 87 degrees, in which a foot let go of its rotation, with 200 one had a step 
 w = 3e4 and F = 250 of the targets the second descent began too far from its minimum: 6.5 times where a hand was led
 low."""
 
-OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True, balancing=1e3 / 3e5)
+OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True)
 """Of chains without pins: of targets that are nearly met where the descent starts, of the others, and of rotations and
 poles. The pull of a target far beyond reach, F times the root of ``tree_problem.LEAST_WEIGHT``, leaves the others
 ``nearly_met``: with w = 1e5 an arm of a Y missed its target by more than 1e-4 of the length of the bones, with 3e4 by
 4.5e-4."""
+
+OF_TREES_FROM_FAR = OF_TREES._replace(weights=(3e4, 3e4, 1e5))
+"""Of the first steps from a pose that isn't that of the frame before. Forces of targets that exclude each other are at
+their bounds but within delta = F / w of the targets, where they change sides: with w = 3e5 alone descents from rest of
+a hand that is led low beside a fixed root, without limits, used up their steps anywhere in a narrow valley, and bones
+rotated by up to 54 times the median step's rotation where the path is in steps of a quarter, with these first by 2."""
 
 POLE_FORCE = 20.0
 """F of poles on chains with two inner joints; the arc adds up all inner joints, and with more they share ``2 F``. With
@@ -173,6 +170,11 @@ class Loss:
     def _tasks(self) -> NDArray[np.intp]:
         """(M,) task of each row."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """(M,) w of each row."""
+        return self.weights.take(self._tasks)
 
     @cached_property
     def _soft(self) -> tuple[NDArray[np.intp], Array]:

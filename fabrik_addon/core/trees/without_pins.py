@@ -25,7 +25,7 @@ from ..math.vectors import relative_to
 from ..model.tree_start import coordinates_of_tree
 from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Held, descend_held
 from ..optimise.reference_pose import ReferencePose, reference_pose
-from ..optimise.task_loss import OF_TREES
+from ..optimise.task_loss import OF_TREES, OF_TREES_FROM_FAR
 from ..optimise.tasks import State
 from ..optimise.tree_problem import Level, TreeProblem
 from ..optimise.weighted_descent import Beginning, least_cost
@@ -53,6 +53,9 @@ FIRST_STEPS, FIRST_DAMPING = 3, 0.05
 """Steps toward all targets alike, with lambda over |h| at most (``held_descent``), where some are beyond reach: without
 them a Y took 9.5 steps instead of 7.1 to targets of which one is beyond reach, a hand 10.8 instead of 7.7 (means of
 100)."""
+
+STEPS_FROM_FAR = 20
+"""Steps at most with ``OF_TREES_FROM_FAR``: with 10 and with 80 poses are as smooth, and take as long."""
 
 
 def solved_without_pins(
@@ -90,8 +93,8 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
        reach, and there are poles or rotations, this is left out.
     2. Where that isn't all met, or held by too large forces, the tasks are weighed against each other and against the
        posture task. The descent starts where 1 has ended; with poles or rotations where the targets alone are met, or
-       at the solution of the frame before, if there is one. Where targets beyond reach pull and all others are held,
-       only exact steps are left.
+       at the solution of the frame before, if there is one; else the tasks weigh less at first (``OF_TREES_FROM_FAR``).
+       Where targets beyond reach pull and all others are held, only exact steps are left.
 
     From a start far from the solution ``FIRST_STEPS`` toward all targets alike come first where some are beyond reach.
     Where the solution of the frame before is by weight, and there are poles or rotations or no target is beyond reach,
@@ -128,6 +131,9 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     if others and previous is None:
         start = problem.turned_to_poles(held(within, beyond).state)
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
+    if previous is None:
+        start, more, _ = least_cost(first_met, start, reference, STEPS_FROM_FAR, OF_TREES_FROM_FAR, Beginning.NEAR)
+        steps += more
     weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, Beginning.NEAR)
     ended = met_exactly(together, weighed, OF_TREES, reference, None)
     by_weight = ended.state if problem.is_done(ended.state) else ended.by_weight
