@@ -312,6 +312,14 @@ def test_a_hand_beside_pins_and_a_fixed_root_is_smooth_from_rest(
     assert turns.max() <= 3.0 * np.median(turns)
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("with_poles", [False, True])
+def test_a_hand_led_low_beside_a_fixed_root_without_pins_and_limits_is_smooth(with_poles: bool, goes_on: bool) -> None:
+    """Descents used up their steps short of the minimum, and what is brought of far targets ended in a step."""
+    turns, _, _ = solved_around("low", False, with_poles, 120, goes_on)
+    assert turns.max() <= 2.7 * np.median(turns)
+
+
 def test_a_pin_that_limits_do_not_let_hold_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     armature = make_y()
     pinned = add(armature, "arm2.R", 0)

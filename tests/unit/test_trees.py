@@ -488,6 +488,7 @@ def test_a_free_tree_that_gives_up_within_reach_has_stalled(steps: int, monkeypa
     targets = posed(np.random.default_rng(3), chain, pose, 1.6)[chain.tips]
     assert (solve(chain, pose, Goals(targets)).status == REACHED).all()
     monkeypatch.setattr(without_pins, "TREE_STEPS", steps)
+    monkeypatch.setattr(without_pins, "STEPS_FROM_FAR", steps)
     solution = solve(chain, pose, Goals(targets), Options(iterations=1))
     missed = solution.error > Options().tolerance
     assert missed.any()
