@@ -48,7 +48,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
         return
     of_items = re.compile(rf"{re.escape(collection)}\[(\d+)\](.*)")
     owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [animation.drivers]
-    for bag, slot in _bags_of(animation).items():
+    for bag, slot in bags_of(animation).items():
         if any(index >= first for _, index, _ in _animated(bag.fcurves, of_items)):
             _check_own(bag, slot, armature)
             owners.append(bag.fcurves)
@@ -70,8 +70,8 @@ def _animated(curves: Iterable[FCurve], of_items: re.Pattern[str]) -> list[tuple
     return [(curve, int(path[1]), path[2]) for curve, path in found if path]
 
 
-def _bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
-    """Return the channelbags of an object, each once, with its slot."""
+def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
+    """Return the channelbags of a data-block's action and NLA strips, each once, with its slot."""
     strips = [strip for track in animation.nla_tracks for strip in _with_inner(track.strips)]
     users: list[AnimData | NlaStrip] = [animation, *strips]
     found: dict[ActionChannelbag, ActionSlot] = {}

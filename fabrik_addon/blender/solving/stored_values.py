@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias  # Any: objects of every type h
 import bpy
 
 from ..rig.dependencies import evaluated_data
+from ..rig.item_animation import bags_of
 
 if TYPE_CHECKING:
-    from bpy.types import ID, FCurve, NlaStrip, Object, ViewLayer
+    from bpy.types import ID, FCurve, Object, ViewLayer
 
 TRANSFORM_CHANNELS = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")
 
@@ -98,23 +99,10 @@ def _stored(properties: Iterable[Property]) -> dict[Property, _Value]:
 
 
 def curves_of(owner: ID) -> Iterator[FCurve]:
-    """Yield the curves of a data-block's action and of its NLA strips, but not those that are muted."""
+    """Yield the curves of a data-block in its action and its NLA strips, but not those that are muted."""
     animation = getattr(owner, "animation_data", None)
-    if animation is None:
-        return
-    strips = (strip for track in animation.nla_tracks for strip in _with_inner(track.strips))
-    actions = [animation.action, *(strip.action for strip in strips)]
-    for layer in (layer for action in actions if action for layer in action.layers):
-        for strip in layer.strips:
-            for bag in strip.channelbags:
-                yield from (curve for curve in bag.fcurves if not curve.mute)
-
-
-def _with_inner(strips: Iterable[NlaStrip]) -> Iterator[NlaStrip]:
-    """Yield strips, and those in meta strips."""
-    for strip in strips:
-        yield strip
-        yield from _with_inner(strip.strips)
+    for bag in bags_of(animation) if animation else ():
+        yield from (curve for curve in bag.fcurves if not curve.mute)
 
 
 def _read(owner: ID, path: str) -> _Value | None:
