@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from ..solving.solve_tree_bones import ReadTree
 
 
-MOST_TURN, MOST_OVER_MEAN, GROWTH = 4.0, 2.0, 0.15
+MOST_TURN, OVER_MEAN, MOST_OVER_MEAN, GROWTH = 4.0, 1.14, 2.0, 0.15
 """Bound of the largest rotation (radians) of a bone in a move, over the move's distance d in units of the body's tree:
-``max(MOST_TURN, min(r (1 + d / GROWTH), MOST_OVER_MEAN * R / D))``, with the ratio r of the move before, and the sums R
-of the largest rotations and D of the distances of all moves before.
+``max(MOST_TURN, OVER_MEAN R / D, min(r (1 + d / GROWTH), MOST_OVER_MEAN R / D))``, with the ratio r of the move before,
+and the sums R of the largest rotations and D of the distances of all moves before.
 
 Where a limb is nearly straight or reaches a limit its joints rotate by many times what they do elsewhere; there the
 dragged point comes behind, and follows in the next moves. Without a bound 21 of 48 seeded drags had a move with more
 than 3 times the median move's largest rotation. With the first term alone, 4.8, one of 200 had, and a hand that is led
 across the body, which rotates an arm by up to 8.4, was behind by up to 0.09 of the height until its release; with all
-three none has, and the hand is behind by 0.014 at most, with the other hand pinned by 0.024: where an arm would rotate
-by 20 to 40 degrees in one move.
+three none has, and the hand is behind by 0.021 at most, with the other hand pinned by 0.024: where an arm would rotate
+by 20 to 40 degrees in one move. Without the second term a hand was behind by 0.009 where it slowed down before.
 """
 
 MOST_TURN_BEYOND, BEYOND_OVER_MEAN = 1.5, 0.8
@@ -292,8 +292,8 @@ class BodyDrag(BaseDrag):
         self._distance = distance if distance < FAR_MOVE else 0.0
         if not self._distance:
             return math.inf
-        mean = MOST_OVER_MEAN * self._mean_rate
-        return max(MOST_TURN, min(self._rate * (1.0 + distance / GROWTH), mean)) * distance
+        mean, grown = self._mean_rate, self._rate * (1.0 + distance / GROWTH)
+        return max(MOST_TURN, OVER_MEAN * mean, min(grown, MOST_OVER_MEAN * mean)) * distance
 
     def _turn_to(self, frames: Sequence[Quaternion]) -> float:
         """Return the largest rotation (radians) of a bone from the solution before, or from the start, to frames."""

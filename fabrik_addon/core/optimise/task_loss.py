@@ -52,6 +52,8 @@ class Firmness(NamedTuple):
     is_strict: bool = False
     """Whether targets come as near by weight as the first level lets them: then nothing that can't be met exactly in
     the end is brought nearer."""
+    far_from_met: float = 100.0
+    """Length of a task's residual, over ``nearly_met``, from which on none of it is met exactly."""
     gives_up: bool = False
     """Whether goals that two steps don't bring much nearer are left there (``exact_steps.PROMISING``). A foot of a body
     that was dragged into the floor came 9.6e-4 of the height below it, without that 4e-5."""
@@ -104,6 +106,7 @@ OF_FIXED_CHAINS = Firmness(
     2e-3,
     0.2,
     is_strict=True,
+    far_from_met=30.0,
     from_far=_CHAINS_FROM_FAR._replace(weights=(1e8, 3e5, 1e5), most_forces=(math.inf, 2e3, 100.0)),
 )
 """Of chains with pins whose root is fixed, which can't come after the target.
@@ -113,6 +116,10 @@ is, so the posture task must. With F = 1.6e4 a hand led low beyond reach, the he
 degrees apart on a part of its path, and a step rotated a bone by up to 4.3 times the median step's largest rotation,
 with 4e3 by 2.1; the sum is 1 % larger. ``nearly_met`` and ``most_exact`` bring what F leaves of a target within reach
 near full extension, where the posture task pulls with up to 6e3: with 3e-4 and 0.035 a head stayed 1.8 mm off.
+
+With ``far_from_met`` = 100 a hand that was led low, without limits and with poles, rotated a bone by 4.2 times the
+median step's rotation in one step, with 30 by 2: here what isn't met is left where it is, and few targets that are far
+can be met in part.
 
 The force of a foot's rotation must be larger than the posture task pulls where the leg is bent far: with F = 25 a foot
 led up in front of the body let go of its rotation, by up to 72 degrees in one step, on 5 of 20 seeded paths, with 40 on

@@ -30,7 +30,7 @@ FEW_STEPS = 8
 Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path"); with
 6 a hand that is led low, without limits, took up to 13.5 ms (95th percentile) instead of 7.4."""
 
-NEAR, BESIDE, FAR_FROM_MET = 4.0 / 3.0, 10.0, 100.0
+NEAR, BESIDE = 4.0 / 3.0, 10.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
 
 AWAY, FAR_AWAY = 0.035, 0.06
@@ -183,7 +183,7 @@ def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | No
     if longest >= FAR_AWAY:
         return False
     if met is None:
-        return (1.0 - _share_met(longest, firmness.nearly_met)) * longest > firmness.most_away
+        return (1.0 - _share_met(longest, firmness)) * longest > firmness.most_away
     return max(_target_lengths(stack, met), default=0.0) > firmness.most_away
 
 
@@ -224,7 +224,7 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
     goals: list[tuple[Task, Component]] = []
     for task, weight in _target_tasks(stack):
         first, second = (
-            np.array(task.partly(one.placed, _share_met(max(lengths), firmness.nearly_met)).target)
+            np.array(task.partly(one.placed, _share_met(max(lengths), firmness)).target)
             for one, lengths in ((state, here), (nearer, there))
         )
         x, y, z = (first + share * (second - first)).tolist()
@@ -256,7 +256,7 @@ def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
     levels: list[list[tuple[Task, Component]]] = [list(stack.levels[0])]
     for level in stack.levels[1:]:
         shares = [
-            (task, weight, _share_met(math.hypot(*task.residual(state.placed)), firmness.nearly_met))
+            (task, weight, _share_met(math.hypot(*task.residual(state.placed)), firmness))
             for task, weight in level
             if not isinstance(task, (PoleTask, SwivelTask, BalanceTask))
         ]
@@ -273,22 +273,23 @@ def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
     return stack.with_levels(levels)
 
 
-def _share_met(error: float, nearly_met: float) -> float:
+def _share_met(error: float, firmness: Firmness) -> float:
     """Return the share of a residual that is met exactly at the end, by its length r, in the tree's units.
 
     All of it up to a = ``nearly_met``, and beyond a length of ``a / (1 + (e / c)^2) + e / (1 + (e / b)^2)`` with
-    e = r - a, b = ``NEAR`` a and c = ``BESIDE`` a, times a smooth step to none at ``FAR_FROM_MET`` a: at the end of
-    its reach a body gains the last millimetres by large rotations, and would jump to them where a target comes into
-    reach. Where that length falls, it falls by less than a fifth of the target's motion: with a share that fell to 0
-    within 0.02 units the hand went back while its target went on. Without the smooth step, which left 1.5e-4 units of a
-    target beyond reach at 50 a, the bones of a human rotated by ten times the median step's rotation there.
+    e = r - a, b = ``NEAR`` a and c = ``BESIDE`` a, times a smooth step to none at ``Firmness.far_from_met`` a: at the
+    end of its reach a body gains the last millimetres by large rotations, and would jump to them where a target comes
+    into reach. Where that length falls, it falls by less than a fifth of the target's motion: with a share that fell to
+    0 within 0.02 units the hand went back while its target went on. Without the smooth step, which left 1.5e-4 units of
+    a target beyond reach at 50 a, the bones of a human rotated by ten times the median step's rotation there.
     """
+    nearly_met, far = firmness.nearly_met, firmness.far_from_met * firmness.nearly_met
     if error <= nearly_met:
         return 1.0
-    if error >= FAR_FROM_MET * nearly_met:
+    if error >= far:
         return 0.0
     beyond = error / nearly_met - 1.0
-    fading = _smooth_step(error, FAR_FROM_MET * nearly_met, nearly_met)
+    fading = _smooth_step(error, far, nearly_met)
     length = 1.0 / (1.0 + (beyond / BESIDE) ** 2) + beyond / (1.0 + (beyond / NEAR) ** 2)
     return fading * length * nearly_met / error
 
