@@ -561,6 +561,20 @@ def test_making_again_replaces_and_shares_groups() -> None:
     assert all(len(bone.constraints) == (bone.name in {f"bone{i}" for i in range(4)}) for bone in armature.pose.bones)
 
 
+def test_making_again_a_chain_whose_target_is_a_bone() -> None:
+    """Its solver's empty at the bone is removed on the way."""
+    goal = rigs.make_armature([rigs.Bone("goal", (1.0, 0.3, 2.0), (1.0, 0.3, 3.0))], "Goal")
+    armature = rigs.make_tail(3)
+    chain = rigs.set_chain(armature, "bone2", 3, goal)
+    chain.subtarget, chain.use_limits = "goal", False
+    rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    blocks = count_blocks()
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert count_blocks() == blocks
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
 def native_inputs(armature: Any, chain_name: str) -> dict[str, Any]:
     modifier = solvers_of(armature)[chain_name].modifiers[0]
     return {item.name: input_value(modifier, item.identifier) for item in group_inputs(modifier)[1:]}

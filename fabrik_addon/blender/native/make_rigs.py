@@ -39,6 +39,7 @@ def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: S
     for solver in again:
         if solver is not None:
             remove_made_for(solver)
+    view_layer.update()  # it still has what was removed
     with kept_channels(view_layer):
         for each, solver, inputs in zip(eligible, again, changed, strict=True):
             build_rig(scene, armature, each.settings, each.rest, solver, inputs)
