@@ -17,6 +17,7 @@ from mathutils import Euler, Matrix, Vector
 from tests.blender.rigs import (
     Bone,
     clear_scene,
+    edit_without_key,
     enter_pose_mode,
     error_of,
     joints_of,
@@ -343,6 +344,24 @@ def test_keyed_bones_stay_where_a_constraint_with_an_animated_setting_had_them(
     assert "has moved" not in notes(capfd)
     bpy.ops.pose.fabrik_chains_to_constraints()
     assert heads(armature) == pytest.approx(before, abs=1e-5)
+
+
+def test_unkeyed_edits_of_keyed_properties_stay_in_conversions() -> None:
+    """Where the constraint's influence is keyed, edited without a key too."""
+    armature = make_tail(4)
+    constraint = constrain(armature, "bone2", 3, make_empty("target", (0.5, 0.0, 2.0)))
+    constraint.keyframe_insert("influence", frame=1)
+    edits = edit_without_key(armature, "bone twig")
+    constraint.influence = 0.4
+    update()
+    before = heads(armature)
+    enter_pose_mode(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    assert edits.are_kept() and armature.fabrik.chains[0].influence == pytest.approx(0.4)
+    assert heads(armature) == pytest.approx(before, abs=1e-5)
+    armature.fabrik.chains[0].influence = 0.3
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert edits.are_kept() and constraint.influence == pytest.approx(0.3)
 
 
 def test_a_solved_pose_without_keys_stays_on_the_way_to_constraints() -> None:

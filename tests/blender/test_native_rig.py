@@ -546,6 +546,23 @@ def test_poses_without_keys_outlast_making_making_again_and_removing() -> None:
         assert bone.rotation_quaternion[:] == pytest.approx((0.8, 0.6, 0.0, 0.0))
 
 
+@pytest.mark.parametrize("keep_pose", [False, True])
+def test_unkeyed_edits_of_keyed_properties_stay_with_native_rigs(keep_pose: bool) -> None:
+    """Also where the solver's empty at a target bone goes, and one that somebody keyed."""
+    goal = rigs.make_armature([rigs.Bone("goal", (1.0, 0.3, 2.0), (1.0, 0.3, 3.0))], "Goal")
+    armature = rigs.make_tail(3)
+    edits = rigs.edit_without_key(armature, "bone twig")
+    chain = rigs.set_chain(armature, "bone2", 3, goal)
+    chain.subtarget, chain.use_limits = "goal", False
+    rigs.enter_pose_mode(armature)
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+        assert edits.are_kept()
+        bpy.data.objects["FABRIK Rig bone2 target"].keyframe_insert("scale", frame=1)
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=keep_pose) == {"FINISHED"}
+    assert edits.are_kept()
+
+
 def armature_curves(action: Any) -> list[Any]:
     return [
         curve for layer in action.layers for strip in layer.strips for bag in strip.channelbags for curve in bag.fcurves

@@ -47,7 +47,7 @@ from ..rig.targets_and_poles import target_position
 from ..rig.wording import plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
-from ..solving.stored_values import kept_channels
+from ..solving.stored_values import kept_values
 from ..solving.write_channels import restore_channels
 from .constrained_pose import write_pose
 from .conversion_record import Lock, store_record
@@ -106,7 +106,7 @@ def constraints_to_chains(
     stretched: set[str] = set()
     made = []
     unlocked: dict[str, tuple[list[PoseBone], list[Lock]]] = {}
-    with kept_channels(view_layer):
+    with kept_values(view_layer):
         for bone, constraint in found:
             name = f"Constraint '{constraint.name}' of bone '{bone.name}'"
             rotated = _rotated_bones(bone, constraint)

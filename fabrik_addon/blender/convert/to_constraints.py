@@ -27,7 +27,7 @@ from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..rig.wording import plain
-from ..solving.stored_values import kept_channels
+from ..solving.stored_values import kept_values
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
 from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
 
@@ -60,7 +60,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
     unsolved = []
-    with kept_channels(view_layer):
+    with kept_values(view_layer):
         for chain in chains:
             reason = _reason_against(armature, chain)
             if reason:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..solving.stored_values import kept_channels
+from ..solving.stored_values import kept_values
 from .build_rig import build_rig
 from .changed_inputs import changed_inputs
 from .find_rigs import solver_of
@@ -39,8 +39,7 @@ def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: S
     for solver in again:
         if solver is not None:
             remove_made_for(solver)
-    view_layer.update()  # it still has what was removed
-    with kept_channels(view_layer):
+    with kept_values(view_layer):
         for each, solver, inputs in zip(eligible, again, changed, strict=True):
             build_rig(scene, armature, each.settings, each.rest, solver, inputs)
     purge()

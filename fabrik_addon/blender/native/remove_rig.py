@@ -11,7 +11,7 @@ from mathutils import Vector
 
 from ..rig.library_items import is_from_library, require_own_item
 from ..rig.rotation_channel import Channel, channel_for
-from ..solving.stored_values import kept_channels
+from ..solving.stored_values import kept_values
 from ..solving.write_channels import write_channels
 from .custom_properties import HAD_ANIMATION, MARK, SOLVER
 from .find_rigs import broken_constraints, native_constraints, unused_solvers
@@ -80,7 +80,7 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
         for bone, constraint in broken_constraints(armature)
         if not is_from_library(armature, bone.path_from_id("constraints"), constraint.name)
     ]
-    with kept_channels(view_layer):
+    with kept_values(view_layer):
         forget_inherited((bone for bone, _ in constraints), stay_stretched)
         for bone, constraint in constraints:
             constraint.driver_remove("influence")

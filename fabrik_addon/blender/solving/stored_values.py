@@ -63,34 +63,44 @@ def store_values(view_layer: ViewLayer, objects: Iterable[Object]) -> StoredValu
         view_layer: updated.
         objects: whose channels are stored whether or not they are animated.
     """
+    return _store(_evaluated(view_layer), objects)
+
+
+@contextmanager
+def kept_values(view_layer: ViewLayer) -> Iterator[None]:
+    """WRITE: keep what is keyed, and channels, where constraints, drivers and curves are made or removed.
+
+    After such a change Blender evaluates the animation of the present frame at the next update, also that of other
+    objects with the same action, over all that was edited and not keyed. So this update is done at the end, and what it
+    overwrites is restored: what was edited before, and what was written here. Nothing inside may update the view layer,
+    and whoever writes channels then updates it again.
+    """
+    view_layer.update()  # until then it has data-blocks that were removed
+    owners = _evaluated(view_layer)
+    try:
+        yield
+    finally:
+        stored = _store(owners, [obj for obj in view_layer.objects if obj.animation_data is not None])
+        view_layer.update()
+        stored.restore()
+
+
+def _evaluated(view_layer: ViewLayer) -> set[ID]:
     depsgraph = view_layer.depsgraph
     assert depsgraph is not None  # the view layer was updated
-    animated = ((owner, curve.data_path) for owner in evaluated_data(depsgraph) for curve in curves_of(owner))
-    return StoredValues(store_channels(objects).values | _stored(animated))
+    return evaluated_data(depsgraph)
 
 
-def store_channels(objects: Iterable[Object]) -> StoredValues:
-    """READ: store the channels of objects and of their bones."""
+def _store(owners: Iterable[ID], objects: Iterable[Object]) -> StoredValues:
+    """Store what is animated of data-blocks, and the channels of objects and of their bones."""
+    animated = [(owner, curve.data_path) for owner in owners for curve in curves_of(owner)]
     prefixes = (
         (obj, prefix)
         for obj in objects
         for prefix in ("", *(f"{bone.path_from_id()}." for bone in (obj.pose.bones if obj.pose else ())))
     )
-    return StoredValues(_stored((obj, prefix + name) for obj, prefix in prefixes for name in TRANSFORM_CHANNELS))
-
-
-@contextmanager
-def kept_channels(view_layer: ViewLayer) -> Iterator[None]:
-    """WRITE: keep channels, keyed or not, where constraints, drivers and curves are made or removed.
-
-    After such a change Blender evaluates the animation of the present frame at the next update, also that of other
-    objects with the same action, over all that was posed and not keyed. So this update is done at the end, and what it
-    overwrites is restored. Whoever writes channels then updates the view layer again.
-    """
-    stored = store_channels(obj for obj in view_layer.objects if obj.animation_data is not None)
-    yield
-    view_layer.update()
-    stored.restore()
+    channels = ((obj, prefix + name) for obj, prefix in prefixes for name in TRANSFORM_CHANNELS)
+    return StoredValues(_stored([*animated, *channels]))
 
 
 def _stored(properties: Iterable[Property]) -> dict[Property, _Value]:
