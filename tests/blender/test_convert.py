@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -443,6 +444,51 @@ def test_a_switch_that_cant_be_carried_keeps_its_constraint_or_chain(how: str) -
     assert "switch it on and off" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
     assert "switch it on and off" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
     assert not constraint.mute and chain.enabled and len(armature.fabrik.chains) == 1
+
+
+def link_action(armature: Object, path: Path) -> None:
+    """Let an object have its action from a library."""
+    animation = armature.animation_data
+    action, name = animation.action, animation.action.name
+    bpy.data.libraries.write(str(path), {action}, fake_user=True)
+    bpy.data.actions.remove(action)
+    with bpy.data.libraries.load(str(path), link=True) as (_, wanted):
+        wanted.actions = [name]
+    animation.action = wanted.actions[0]
+    animation.action_slot = animation.action.slots[0]
+    update()
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("mute", "enabled"), ("influence", "influence")])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_an_action_that_others_have_too_keeps_its_constraints_and_chains(
+    theirs: str, ours: str, is_linked: bool, tmp_path: Path
+) -> None:
+    """Copied and muted curves would be those of the other object too, or be gone when the file is loaded again."""
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    chain = set_chain(armature, "foot", 1, constraint.target)
+    constraint.keyframe_insert(theirs, frame=1)
+    chain.keyframe_insert(ours, frame=1)
+    if is_linked:
+        link_action(armature, tmp_path / "library.blend")
+    else:
+        twin = armature.copy()
+        bpy.context.scene.collection.objects.link(twin)
+    enter_pose_mode(armature)
+    reason = "is linked" if is_linked else f"animates '{armature.name}.001' too"
+    for convert in (bpy.ops.pose.fabrik_constraints_to_chains, bpy.ops.pose.fabrik_chains_to_constraints):
+        assert f"stays as it is: Action '{armature.name}Action' of '{armature.name}' {reason}" in error_of(convert)
+    # Curves that aren't carried are no reason.
+    armature.animation_data.action = None
+    armature.keyframe_insert("location", frame=1)
+    if is_linked:
+        link_action(armature, tmp_path / "other.blend")
+    else:
+        twin.animation_data.action = armature.animation_data.action
+        twin.animation_data.action_slot = armature.animation_data.action_slot
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"} and constraint.mute
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"} and not chain.enabled
 
 
 @pytest.mark.parametrize("name", ["mute", "enabled"])

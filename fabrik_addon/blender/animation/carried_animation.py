@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
+from ..rig.item_animation import check_own
 from .fcurves import read_keys, write_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bpy.types import FCurve, Object
 
 _OF_TIME = {'CYCLES', 'STEPPED'}
@@ -103,6 +106,17 @@ def carry_curve(obj: Object, from_path: str, to_path: str, is_inverted: bool = F
         _invert_keys(copy)
     copy.mute = False
     return True
+
+
+def check_own_curves(obj: Object, data_paths: Iterable[str]) -> None:
+    """Refuse to carry or mute the curves that properties have in the object's action, where others have them too.
+
+    Raises:
+        FabrikError: one of the properties has a curve there, and the action is linked or animates another object.
+    """
+    bag = animdata_get_channelbag_for_assigned_slot(obj.animation_data)
+    if bag is not None and any(bag.fcurves.find(path) for path in data_paths):
+        check_own(bag, obj.animation_data.action_slot, obj)
 
 
 def can_carry_switch(obj: Object, data_path: str) -> bool:

@@ -29,6 +29,7 @@ from ..animation.carried_animation import (
     carry_curve,
     carry_driver,
     carry_inverted_driver,
+    check_own_curves,
     curve_of,
     driver_of,
     is_in_nla,
@@ -226,6 +227,7 @@ def _reason_against(view_layer: ViewLayer, armature: Object, bone: PoseBone, con
         if name and obj.type != 'ARMATURE':
             return f"its {role} is a vertex group of '{obj.name}': parent an empty to its vertices instead"
     try:
+        check_own_curves(armature, (constraint.path_from_id(name) for name in ("influence", "mute", "enabled")))
         start_of(armature, _spec_of(bone, constraint))
         for role, obj, name in goals:
             target_position(view_layer, obj, name, role)

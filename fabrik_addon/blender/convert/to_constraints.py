@@ -18,6 +18,7 @@ from ..animation.carried_animation import (
     carry_curve,
     carry_driver,
     carry_inverted_driver,
+    check_own_curves,
     driver_of,
     is_in_nla,
     mute_curve,
@@ -118,6 +119,7 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
     if not can_carry_switch(armature, chain.path_from_id("enabled")):
         return SWITCHED
     try:
+        check_own_curves(armature, (chain.path_from_id(name) for name in ("influence", "enabled")))
         start_of(armature, spec_of(chain))
         armature_to_world(armature)
         position_in_world(chain.target, chain.subtarget, "target")

@@ -50,7 +50,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
     owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [animation.drivers]
     for bag, slot in bags_of(animation).items():
         if any(index >= first for _, index, _ in _animated(bag.fcurves, of_items)):
-            _check_own(bag, slot, armature)
+            check_own(bag, slot, armature)
             owners.append(bag.fcurves)
     before = [item.name for item in armature.path_resolve(collection)]
     yield
@@ -99,11 +99,16 @@ def check_not_linked(action: Action, obj: Object) -> None:
         raise FabrikError(f"Action '{action.name}' of '{obj.name}' is linked: give the object one of its own")
 
 
-def _check_own(bag: ActionChannelbag, slot: ActionSlot, armature: Object) -> None:
+def check_own(bag: ActionChannelbag, slot: ActionSlot, obj: Object) -> None:
+    """Refuse to change the curves that an object has in a slot of an action, where others have them too.
+
+    Raises:
+        FabrikError: the action is linked, or its slot animates another object.
+    """
     action = cast("Action", bag.id_data)
-    check_not_linked(action, armature)
-    other = next((user for user in slot.users() if user != armature), None)
+    check_not_linked(action, obj)
+    other = next((user for user in slot.users() if user != obj), None)
     if other is not None:
         raise FabrikError(
-            f"Action '{action.name}' of '{armature.name}' animates '{other.name}' too: give the object one of its own"
+            f"Action '{action.name}' of '{obj.name}' animates '{other.name}' too: give the object one of its own"
         )
