@@ -457,6 +457,26 @@ def test_stretch_of_one_object_is_removed_and_the_bones_of_another_with_the_same
             assert rigs.matrices_of(armature) == pytest.approx(before, abs=1e-6)
 
 
+def test_stretch_of_chains_of_two_objects_with_the_same_armature_is_removed_chain_by_chain() -> None:
+    """A chain that no object stretches any more inherits scale as before, though another is still stretched."""
+    armature = rigs.make_armature([*rigs.tail_bones(3, "a"), *rigs.tail_bones(3, "b")])
+    for name in ("a2", "b2"):
+        chain = rigs.add_chain(armature, name, 3, target=(0.4, 3.4, 1.2))
+        chain.use_limits, chain.use_stretch = False, True
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    twin = armature.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    rigs.update()
+    for chain, mode in (("b2", "FULL"), ("a2", "FULL")):
+        for obj in (twin, armature):
+            rigs.enter_pose_mode(obj)
+            obj.fabrik.active_index = obj.fabrik.chains.find(chain)
+            modes = {bone.name: bone.inherit_scale for bone in armature.data.bones}
+            assert modes["a1"] == "ALIGNED" and modes[f"{chain[0]}1"] == "ALIGNED"
+            assert bpy.ops.pose.fabrik_rig_remove(only_active=True, keep_pose=False) == {"FINISHED"}
+        assert armature.data.bones[f"{chain[0]}1"].inherit_scale == mode
+
+
 def test_a_chain_that_hangs_on_a_stretched_one_is_refused() -> None:
     armature = make_arm()
     chain = rigs.add_chain(armature, "lower", 2)

@@ -12,7 +12,7 @@ import bpy
 from ..rig.bone_stretch import ALIGNED, SKEWING
 from .attribute_constraints import attribute_constraint, stretch_name
 from .custom_properties import INHERITED
-from .find_rigs import native_constraints
+from .find_rigs import is_stretching, native_constraints
 from .modifier_inputs import Modifier, scale_outputs, set_output_name
 from .read_bone_stretch import StretchedBones, powers_of
 
@@ -55,18 +55,20 @@ def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
         if mode is None or not data.id_data.is_editable:
             continue  # what is linked stays as the file that it comes from has it
         if not stay_aligned:
-            if _stretches_another(bone.id_data):
-                continue  # with the native rig that is removed last the bones get it back
+            if _is_stretched_elsewhere(bone):
+                continue  # with the native rig that is removed last the bone gets it back
             if data.inherit_scale == ALIGNED:
                 data.inherit_scale = mode
         del data[INHERITED]
 
 
-def _stretches_another(armature: Object) -> bool:
-    """Tell whether a native rig stretches bones of another object with the same armature data."""
+def _is_stretched_elsewhere(bone: PoseBone) -> bool:
+    """Tell whether a native rig stretches a bone, or what it hangs on, of another object with the same armature."""
+    armature = bone.id_data
+    names = {bone.name, bone.parent.name if bone.parent else ""}
     return any(
-        constraint.mix_scl  # type: ignore[attr-defined]
+        each.name in names and is_stretching(obj, constraint.target)  # type: ignore[attr-defined]
         for obj in bpy.data.objects
         if obj.data == armature.data and obj != armature
-        for _, constraint in native_constraints(obj)
+        for each, constraint in native_constraints(obj)
     )
