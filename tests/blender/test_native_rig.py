@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Quaternion, Vector
 
+from fabrik_addon.blender.native.custom_properties import MADE, MARK
 from fabrik_addon.blender.native.find_rigs import solvers_of
 from fabrik_addon.blender.native.modifier_inputs import group_inputs, input_path, input_value, set_input
 from fabrik_addon.blender.rig.pole_shape_text import read_pole_shape
@@ -649,6 +650,54 @@ def test_keys_drivers_and_changed_inputs_outlast_making_again(gets_pole: bool) -
         assert found.get("Pole") == chain.pole_target
     bpy.context.scene.frame_set(1)
     assert native_inputs(armature, "bone3")["Influence"] == 0.0
+
+
+def animate_as_before_version_4(solver: Any) -> None:
+    """Give a solver a group whose inputs are numbered without gaps, with keys of Influence and a driver of Softness."""
+    solver[MARK] = 3
+    del solver[MADE]
+    modifier = solver.modifiers[0]
+    old = bpy.data.node_groups.new("old", "GeometryNodeTree")
+    for name, kind in (("Target", "Object"), ("Influence", "Float"), ("Softness", "Float"), ("Extra", "Float")):
+        old.interface.new_socket(name, in_out="INPUT", socket_type=f"NodeSocket{kind}")
+    old[MARK], modifier.node_group = "3 old", old
+    paths = {item.name: input_path(modifier, item.identifier) for item in group_inputs(modifier)}
+    for frame, value in ((1, 0.25), (21, 1.0)):
+        set_input(modifier, group_inputs(modifier)[1].identifier, value)
+        solver.keyframe_insert(paths["Influence"], frame=frame)
+    solver.keyframe_insert(paths["Extra"], frame=1)
+    solver.driver_add(paths["Softness"]).driver.expression = "0.125"
+
+
+@pytest.mark.parametrize("gets_pole", [False, True])
+def test_keys_and_drivers_of_a_rig_of_an_earlier_version_go_with_their_inputs(gets_pole: bool) -> None:
+    armature = rigs.make_tail(4)
+    chain = make_native(armature, "bone3", 3, target=(1.0, 0.3, 2.0))
+    solver = solvers_of(armature)["bone3"]
+    animate_as_before_version_4(solver)
+    if gets_pole:
+        chain.pole_target = rigs.make_empty("pole", (0.0, -5.0, 1.0))
+        rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert solvers_of(armature)["bone3"] == solver
+    for frame, value in ((1, 0.25), (21, 1.0)):
+        bpy.context.scene.frame_set(frame)
+        found = native_inputs(armature, "bone3")
+        assert found["Influence"] == value and found["Softness"] == 0.125
+    # An input that there is no more leaves no keys to the one that has its identifier now.
+    assert [curve.data_path for curve in armature_curves(solver.animation_data.action)] == [
+        input_paths(armature, "bone3")["Influence"]
+    ]
+
+
+def test_keys_of_a_rig_of_an_earlier_version_that_another_object_has_too_are_not_moved() -> None:
+    armature, other = rigs.make_tail(4), rigs.make_empty("other", (1.0, 0.0, 2.0))
+    make_native(armature, "bone3", 3, target=(1.0, 0.3, 2.0))
+    solver = solvers_of(armature)["bone3"]
+    animate_as_before_version_4(solver)
+    animation = other.animation_data_create()
+    animation.action, animation.action_slot = solver.animation_data.action, solver.animation_data.action_slot
+    assert f"of '{solver.name}' animates 'other' too" in rigs.error_of(bpy.ops.pose.fabrik_rig_add)
 
 
 def test_a_setting_that_is_changed_too_is_that_of_the_chain() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import bpy
 from mathutils import Matrix
 
+from ..rig.item_animation import bags_of
 from .attribute_constraints import attribute_constraint, constraint_name
 from .changed_inputs import settings_as_inputs
 from .custom_properties import CHAIN, HAD_ANIMATION, HOLDER, MADE, MARK, SOLVER, VERSION
@@ -29,7 +30,18 @@ from .rig_group import rig_group
 from .write_bone_stretch import stretch_bones
 
 if TYPE_CHECKING:
-    from bpy.types import ID, Collection, Constraint, FCurve, Object, PoseBone, Scene
+    from bpy.types import (
+        ID,
+        ActionChannelbagFCurves,
+        AnimDataDrivers,
+        Collection,
+        Constraint,
+        FCurve,
+        GeometryNodeTree,
+        Object,
+        PoseBone,
+        Scene,
+    )
 
     from ..rig.properties import FabrikChain
 
@@ -68,9 +80,9 @@ def build_rig(
     if rest.shape.kind.has_pole:
         goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
     modifier: Modifier = solver.modifiers[0] if solver.modifiers else solver.modifiers.new(MODIFIER, 'NODES')
-    modifier.node_group = rig_group(name, rest)
+    _set_group(solver, modifier, rig_group(name, rest))
     _set_inputs(solver, {**settings_as_inputs(settings), **goals}, changed)
-    paths = {socket.name: input_path(modifier, socket.identifier) for socket in group_inputs(modifier)}
+    paths = _input_paths(modifier)
     # The object's session_uid, which is positive too, reads as 0 in drivers.
     required: list[tuple[ID, str]] = [(solver, f"{paths['Target']}.display_type")]
     required += _properties_of_target(collection, f"{name} target", solver, settings)
@@ -83,6 +95,33 @@ def build_rig(
         for constraint in stretch_bones(rest.stretched, settings.name, solver, modifier):
             _drive(constraint, "influence", -1, required)
     return solver
+
+
+def _set_group(solver: Object, modifier: Modifier, group: GeometryNodeTree) -> None:
+    """Set a modifier's group; keys and drivers of inputs go along by name, where another version's group has them.
+
+    Those of an input that there is no more go where another one has its identifier, and else wait for it.
+    """
+    before = {path: name for name, path in _input_paths(modifier).items()}
+    modifier.node_group = group
+    paths = _input_paths(modifier)
+    animation = solver.animation_data
+    owners: list[AnimDataDrivers | ActionChannelbagFCurves] = []
+    if animation is not None:
+        owners = [animation.drivers, *(bag.fcurves for bag in bags_of(animation))]
+    for curves in owners:
+        for curve in [curve for curve in curves if curve.data_path in before]:
+            name = before[curve.data_path]
+            if name in paths:
+                curve.data_path = paths[name]
+            elif curve.data_path in paths.values():
+                curves.remove(curve)
+
+
+def _input_paths(modifier: Modifier) -> dict[str, str]:
+    if modifier.node_group is None:
+        return {}
+    return {item.name: input_path(modifier, item.identifier) for item in group_inputs(modifier)}
 
 
 def _set_inputs(solver: Object, made: Mapping[str, InputValue], changed: Mapping[str, InputValue]) -> None:

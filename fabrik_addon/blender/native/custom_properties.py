@@ -7,9 +7,10 @@ from __future__ import annotations
 MARK = "fabrik_native"
 """On every data-block of a native rig."""
 
-VERSION = 3
+VERSION = 4
 """Value of ``MARK``, to be raised when the nodes of shared groups change: groups of another version stay with the
-chains that use them, and no new chain uses them. 3: all but the shortest chains are looked up in tables."""
+chains that use them, and no new chain uses them. 3: all but the shortest chains are looked up in tables. 4: an
+input has the same identifier in every chain's group."""
 
 CHAIN, HAD_ANIMATION = "fabrik_chain", "fabrik_had_animation"
 """On a solver: its chain's name, and whether its armature had animation data before there were native rigs."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..rig.item_animation import bags_of, check_own
 from ..solving.stored_values import kept_values
 from .build_rig import build_rig
 from .changed_inputs import changed_inputs
+from .custom_properties import MARK, VERSION
 from .find_rigs import solver_of
 from .remove_rig import purge, release_bones, remove_made_for
 
@@ -30,8 +32,16 @@ def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: S
         view_layer: the armature's.
         armature: object of the chains.
         eligible: the chains, as they rest.
+
+    Raises:
+        FabrikError: as in ``release_bones``, and where keys of a rig of an earlier version, whose inputs have other
+            identifiers, are in an action that is linked or that animates another object; then nothing has changed.
     """
     solvers = [solver_of(armature, each.settings) for each in eligible]
+    for solver in solvers:
+        if solver is not None and solver.parent == armature and solver[MARK] != VERSION and solver.animation_data:
+            for bag, slot in bags_of(solver.animation_data).items():
+                check_own(bag, slot, solver)
     release_bones(view_layer, armature, [solver for solver in solvers if solver is not None], stay_stretched=False)
     # A copy of an armature looks at the original's solver: it gets one of its own.
     again = [solver if solver is not None and solver.parent == armature else None for solver in solvers]
