@@ -173,7 +173,10 @@ def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) 
     rigs.enter_pose_mode(mine)
     before = rigs.everything()
     for operator in (bpy.ops.pose.fabrik_rig_remove, bpy.ops.pose.fabrik_rig_add):
-        assert "comes from the library of 'Rig': it can be removed there only" in rigs.error_of(operator)
+        assert rigs.error_of(operator) == (
+            f"The native rig of chain '{chain.name}' comes from the library of 'Rig': "
+            "it can be made again or removed there only"
+        )
     assert rigs.everything() == before
     chain.target.location = (0.4, 1.9, 1.1)
     assert rigs.distance_left(mine, chain) < 1e-4

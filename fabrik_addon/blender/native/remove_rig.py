@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import bpy
 from mathutils import Vector
 
-from ..rig.library_items import is_from_library, require_own_item
+from ...core import FabrikError
+from ..rig.library_items import is_from_library
 from ..rig.rotation_channel import Channel, channel_for
 from ..solving.stored_values import kept_values
 from ..solving.write_channels import write_channels
-from .custom_properties import HAD_ANIMATION, MARK, SOLVER
+from .custom_properties import CHAIN, HAD_ANIMATION, MARK, SOLVER
 from .find_rigs import broken_constraints, native_constraints, unused_solvers
 from .shared_groups import remove_unused_groups
 from .write_bone_stretch import forget_inherited
@@ -74,7 +75,12 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
     """
     constraints = _following(armature, solvers)
     for bone, constraint in constraints:
-        require_own_item(armature, bone.path_from_id("constraints"), constraint.name)
+        if is_from_library(armature, bone.path_from_id("constraints"), constraint.name):
+            chain_name = constraint.target[CHAIN]  # type: ignore[attr-defined]
+            raise FabrikError(
+                f"The native rig of chain '{chain_name}' comes from the library of '{armature.name}': it can be made "
+                "again or removed there only"
+            )
     constraints += [
         (bone, constraint)
         for bone, constraint in broken_constraints(armature)
