@@ -27,12 +27,13 @@ from .interface import (
     presets,
 )
 from .overlay import draw_handler
-from .rig import body_properties, properties
+from .rig import body_properties, bone_keys, properties
 from .translation import catalogue
 
 _MODULES = (
     catalogue,
     body_properties,
+    bone_keys,
     properties,
     body_operators,
     chain_operators,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from timeit import repeat
 from typing import Any
 
 import bpy
@@ -144,6 +145,35 @@ def test_a_chain_of_one_side_of_a_symmetrized_rig_follows_its_tip(side: str, mod
     place = armature.data.bones[chain.tip].head_local.copy()
     edit(bpy.ops.armature.flip_names)
     assert armature.data.bones[chain.tip].head_local == place, "it has the other side's name"
+
+
+def test_a_tip_is_found_after_its_copy_took_its_name() -> None:
+    armature = one_arm()
+    chain = rigs.add_chain(armature, "hand.L", 2)
+    assert chain.tip == "hand.L"
+
+    def symmetrize_and_flip() -> None:
+        bpy.ops.armature.symmetrize()
+        bpy.ops.armature.select_all(action="SELECT")
+        bpy.ops.armature.flip_names()
+
+    edit(symmetrize_and_flip)
+    assert chain.tip == "hand.R"
+
+
+def test_a_tip_that_was_moved_is_read_as_fast_as_before() -> None:
+    """Not by a search among all bones."""
+    bones = [rigs.Bone(f"other{i}", (i, 0, 0), (i, 0, 1)) for i in range(500)]
+    armature = rigs.make_armature([*bones, *rigs.tail_bones(2)])
+    chain = rigs.add_chain(armature, "bone1", 2)
+
+    def seconds() -> float:
+        return min(repeat(lambda: chain.tip, number=100, repeat=5))
+
+    before = seconds()
+    edit(lambda: setattr(armature.data.edit_bones["bone1"], "tail", (0, 0.5, 2)))
+    assert chain.tip == "bone1"
+    assert seconds() < 5 * before
 
 
 def test_a_tip_that_cannot_be_told_from_its_copy_is_missing_by_its_name() -> None:

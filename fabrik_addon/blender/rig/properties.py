@@ -5,11 +5,8 @@
 from __future__ import annotations
 
 import math
-import struct
-import zlib
 from collections.abc import Callable
-from itertools import count
-from typing import Any, cast
+from typing import cast
 
 import bpy
 from bpy.props import (
@@ -22,11 +19,12 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-from bpy.types import Context, Object, PoseBone, PropertyGroup
+from bpy.types import Context, Object, PropertyGroup
 
 from ...core import FabrikError, Status
 from ...core.solvers.names import SOLVER_NAMES
 from .body_properties import FabrikBody
+from .bone_keys import key_of, name_now
 from .bone_selection import select_and_show
 from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
 
@@ -79,83 +77,34 @@ OVERLAY_HANDLERS: list[Callable[[], None]] = []
 """Functions that are called after the overlay of an armature has been enabled or disabled."""
 
 
-def _name_now(armature: Any, key: int, name: str) -> str:
-    """Return the name that the bone with a key has now, whatever name was set; the name that was set where none has it.
-
-    So it is for chains that were set before there were keys. Any: the stubs don't know the keys of bones.
-    """
-    bones = armature.pose.bones if key and armature is not None and armature.pose else ()
-    bone = bones.get(name) if bones else None
-    if not bones or (bone is not None and bone.fabrik_key == key == _key_at_rest(bone)):
-        return name
-    return _name_of(bones, key, name) or name
-
-
-def _name_of(bones: Any, key: int, name: str) -> str:
-    """Return the name of the bone with a key; empty where there is none, or where several can't be told apart.
-
-    Blender copies the key with a bone, in Symmetrize and Duplicate. Of several bones the one that is where it was given
-    the key is no copy; where they are elsewhere, or all there, it is the one that has the name still.
-    """
-    found = [bone for bone in bones if bone.fabrik_key == key]
-    if len(found) > 1:
-        found = [bone for bone in found if _key_at_rest(bone) == key] or found
-    if len(found) > 1:
-        found = [bone for bone in found if bone.name == name]
-    return found[0].name if found else ""
-
-
-def _key_of(armature: Any, name: str) -> int:
-    """Return the key of a bone, which it keeps when it is renamed; 0 where there is no such bone, or no key for it.
-
-    A bone without one, or with that of the bone of which it is a copy, is given one, unless its armature is linked.
-    """
-    bones = armature.pose.bones if armature is not None and armature.pose else {}
-    bone = bones.get(name)
-    if bone is None:
-        return 0
-    has_own = bone.fabrik_key and _name_of(bones, bone.fabrik_key, name) == name
-    if not has_own and armature.is_editable:
-        taken = {other.fabrik_key for other in bones}
-        bone.fabrik_key = next(key for key in count(_key_at_rest(bone)) if key not in taken)
-    return int(bone.fabrik_key)
-
-
-def _key_at_rest(bone: PoseBone) -> int:
-    """Return the key that a bone is given where it is at rest, as another bone at the same place would be."""
-    ends = (*bone.bone.head_local[:], *bone.bone.tail_local[:])
-    # Half of the keys, because a property is below 2^31; adding 0 makes 0 of -0.
-    return zlib.crc32(struct.pack("6f", *(round(end, 4) + 0.0 for end in ends))) // 2 or 1
-
-
 def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    return _name_now(chain.id_data, chain.tip_key, name)
+    return name_now(chain.id_data, chain.tip_key, name)
 
 
 def _get_subtarget(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    return _name_now(chain.target, chain.subtarget_key, name)
+    return name_now(chain.target, chain.subtarget_key, name)
 
 
 def _get_pole_subtarget(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    return _name_now(chain.pole_target, chain.pole_subtarget_key, name)
+    return name_now(chain.pole_target, chain.pole_subtarget_key, name)
 
 
 def _keep_key(chain: FabrikChain, context: Context) -> None:
     """Store the key of the tip bone, which is found by its name while the chain has no key."""
     chain.tip_key = 0
-    chain.tip_key = _key_of(chain.id_data, chain.tip)
+    chain.tip_key = key_of(chain.id_data, chain.tip)
     show_change(chain, context)
 
 
 def _keep_subtarget_key(chain: FabrikChain, context: Context) -> None:
     chain.subtarget_key = 0
-    chain.subtarget_key = _key_of(chain.target, chain.subtarget)
+    chain.subtarget_key = key_of(chain.target, chain.subtarget)
     show_change(chain, context)
 
 
 def _keep_pole_subtarget_key(chain: FabrikChain, context: Context) -> None:
     chain.pole_subtarget_key = 0
-    chain.pole_subtarget_key = _key_of(chain.pole_target, chain.pole_subtarget)
+    chain.pole_subtarget_key = key_of(chain.pole_target, chain.pole_subtarget)
     show_change(chain, context)
 
 
@@ -517,15 +466,8 @@ def register() -> None:
     Object.fabrik = PointerProperty(  # type: ignore[attr-defined]
         type=FabrikSettings, name="FABRIK IK", override={'LIBRARY_OVERRIDABLE'}
     )
-    PoseBone.fabrik_key = IntProperty(  # type: ignore[attr-defined]
-        name="FABRIK Key",
-        description="Number by which chains that end at the bone find it; 0 is none",
-        options={'HIDDEN'},
-        override={'LIBRARY_OVERRIDABLE'},
-    )
 
 
 def unregister() -> None:
-    del PoseBone.fabrik_key  # type: ignore[attr-defined]
     del Object.fabrik  # type: ignore[attr-defined]
     _unregister_classes()  # type: ignore[has-type]

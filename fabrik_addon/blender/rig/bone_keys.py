@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keys of bones, by which a setting with the name of a bone finds it when it was renamed."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import Counter
+from itertools import count
+from typing import Any
+
+import bpy
+from bpy.app.handlers import persistent
+from bpy.props import IntProperty
+from bpy.types import PoseBone
+
+_HANDLERS = ("depsgraph_update_post", "undo_post", "redo_post", "load_post")
+"""Lists of functions that Blender calls after bones may have been copied."""
+
+# Session ids are never used twice, and stay the same over undo.
+_kept_shared_keys: dict[int, frozenset[int]] = {}
+
+
+def name_now(armature: Any, key: int, name: str) -> str:
+    """Return the name that the bone with a key has now, whatever name was set; the name that was set where none has it.
+
+    So it is for chains that were set before there were keys. Any: the stubs don't know the keys of bones.
+    """
+    bones = armature.pose.bones if key and armature is not None and armature.pose else ()
+    bone = bones.get(name) if bones else None
+    if not bones or (bone is not None and bone.fabrik_key == key and key not in _shared_keys(armature)):
+        return name
+    return _name_of(bones, key, name) or name
+
+
+def _shared_keys(armature: Any) -> frozenset[int]:
+    """Return the keys that several bones of an armature have.
+
+    They are kept until something has changed: with a search among all bones at every read of a name, ten chains in 840
+    bones took 59 ms to solve instead of 12 ms. A key that is given to a bone here is no other bone's.
+    """
+    armature_id = armature.original.session_uid
+    if armature_id not in _kept_shared_keys:
+        bones = armature.pose.bones
+        keys = [0] * len(bones)
+        bones.foreach_get("fabrik_key", keys)
+        _kept_shared_keys[armature_id] = frozenset(key for key, times in Counter(keys).items() if times > 1)
+    return _kept_shared_keys[armature_id]
+
+
+def _name_of(bones: Any, key: int, name: str) -> str:
+    """Return the name of the bone with a key; empty where there is none, or where several can't be told apart.
+
+    Blender copies the key with a bone, in Symmetrize and Duplicate. Of several bones the one that is where it was given
+    the key is no copy; where they are elsewhere, or all there, it is the one that has the name still.
+    """
+    found = [bone for bone in bones if bone.fabrik_key == key]
+    if len(found) > 1:
+        found = [bone for bone in found if _key_at_rest(bone) == key] or found
+    if len(found) > 1:
+        found = [bone for bone in found if bone.name == name]
+    return found[0].name if found else ""
+
+
+def key_of(armature: Any, name: str) -> int:
+    """Return the key of a bone, which it keeps when it is renamed; 0 where there is no such bone, or no key for it.
+
+    A bone without one, or with that of the bone of which it is a copy, is given one, unless its armature is linked.
+    """
+    bones = armature.pose.bones if armature is not None and armature.pose else {}
+    bone = bones.get(name)
+    if bone is None:
+        return 0
+    has_own = bone.fabrik_key and _name_of(bones, bone.fabrik_key, name) == name
+    if not has_own and armature.is_editable:
+        taken = {other.fabrik_key for other in bones}
+        bone.fabrik_key = next(key for key in count(_key_at_rest(bone)) if key not in taken)
+    return int(bone.fabrik_key)
+
+
+def _key_at_rest(bone: PoseBone) -> int:
+    """Return the key that a bone is given where it is at rest, as another bone at the same place would be."""
+    ends = (*bone.bone.head_local[:], *bone.bone.tail_local[:])
+    # Half of the keys, because a property is below 2^31; adding 0 makes 0 of -0.
+    return zlib.crc32(struct.pack("6f", *(round(end, 4) + 0.0 for end in ends))) // 2 or 1
+
+
+@persistent  # type: ignore[untyped-decorator]
+def _forget(*_args: object) -> None:
+    _kept_shared_keys.clear()
+
+
+def register() -> None:
+    PoseBone.fabrik_key = IntProperty(  # type: ignore[attr-defined]
+        name="FABRIK Key",
+        description="Number by which chains that end at the bone find it; 0 is none",
+        options={'HIDDEN'},
+        override={'LIBRARY_OVERRIDABLE'},
+    )
+    for name in _HANDLERS:
+        getattr(bpy.app.handlers, name).append(_forget)
+
+
+def unregister() -> None:
+    for name in _HANDLERS:
+        getattr(bpy.app.handlers, name).remove(_forget)
+    del PoseBone.fabrik_key  # type: ignore[attr-defined]
