@@ -171,7 +171,7 @@ def _check_data(bone: PoseBone) -> None:
             f"it can't stretch: bone '{bone.name}' would be skewed, and the armature '{armature.name}' is linked. "
             "Set the bone's Inherit Scale to Aligned in the file that it comes from"
         )
-    if armature.users == 1:
+    if armature.users - armature.use_fake_user == 1:
         return  # without a search at each frame of a bake
     others = [f"'{other.name}'" for other in bpy.data.objects if other.data == armature and other != obj]
     if others:
