@@ -578,6 +578,26 @@ def carried_empty(armature: Object) -> Object:
     return empty
 
 
+@pytest.mark.parametrize("kind", ["object", "text", "group", "texts", "nothing"])
+def test_a_curve_left_of_a_custom_property_that_is_no_number_now_is_passed_over(kind: str) -> None:
+    armature, chain = animated_tail()
+    armature["was a number"] = 1.0
+    armature.keyframe_insert('["was a number"]', frame=1)
+    others = {"object": chain.target, "text": "now", "group": {"now": 1.0}, "texts": ["now", "too"]}
+    if kind in others:
+        armature["was a number"] = others[kind]
+    else:
+        del armature["was a number"]
+    bake()
+
+
+def test_a_curve_left_of_what_is_no_property_is_passed_over() -> None:
+    armature, _chain = animated_tail()
+    armature.keyframe_insert("location", frame=1)
+    curves_of(armature)["location", 0].data_path = "animation_data.action"
+    bake()
+
+
 def test_cancelled_leaves_everything_as_it_was() -> None:
     armature, _chain = animated_tail()
     set_chain(armature, "bone finger", 1, carried_empty(armature))

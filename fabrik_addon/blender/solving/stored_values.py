@@ -116,14 +116,19 @@ def curves_of(owner: ID) -> Iterator[FCurve]:
 
 
 def _read(owner: ID, path: str) -> _Value | None:
-    """Return the value of a property; None where there is none by this path."""
+    """Return the value of a property; None where there is none by this path, or none that curves can animate.
+
+    A curve may be left of a custom property that is a text or an object now.
+    """
     try:
         holder, name, is_custom = _holder(owner, path)
-    except ValueError:
+        # Not path_resolve: it returns custom properties, which are in double precision, in single precision.
+        value = holder[name] if is_custom else getattr(holder, name)
+        found = value if isinstance(value, (bool, int, float, str, set)) else tuple(value)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    # Not path_resolve: it returns custom properties, which are in double precision, in single precision.
-    value = holder[name] if is_custom else getattr(holder, name)
-    return value if isinstance(value, (bool, int, float, str, set)) else tuple(value)
+    is_value = not isinstance(found, tuple) or all(isinstance(one, (bool, int, float)) for one in found)
+    return found if is_value else None
 
 
 def _write(owner: ID, path: str, value: _Value) -> None:
