@@ -276,7 +276,7 @@ class Motion:
             Pull(name, matrix.to_translation(), matrix.to_quaternion() if has_rotations else None)
             for name, matrix in targets.items()
         ]
-        group = body_group(self.rig, take_body(self.rig, *pulls))
+        group = body_group(self.rig, take_body(view_layer(), self.rig, *pulls))
         goals = {snapshot.name: snapshot.goals for snapshot in group.snapshots}
         settings: list[Setting] = [setting for one in solve_group(group, goals) for setting in one.settings]
         write_channels(settings)

@@ -136,6 +136,25 @@ def test_an_object_that_follows_the_body_is_refused(human: Object, prop: Object)
     assert "Handle 'Hand.L' follows 'Cup', which follows bone 'hand.R'" in message
 
 
+@pytest.mark.parametrize("kind", ["disabled", "deleted"])
+def test_an_object_that_is_not_evaluated_is_refused(human: Object, prop: Object, kind: str) -> None:
+    """Its place is where it was long ago: the hand would be there at all frames."""
+    prop.keyframe_insert("location", frame=1)
+    if kind == "disabled":
+        prop.hide_viewport = True
+    else:
+        bpy.context.scene.collection.objects.unlink(prop)
+    reason = "is disabled in viewports" if kind == "disabled" else "is in no scene"
+    for operator, options in (
+        (ops.fabrik_body_follow, {}),
+        (ops.fabrik_body_pull, {"handle": "Hand.R", "position": human.pose.bones["hand.R"].head}),
+        (ops.fabrik_body_bake, {"frame_start": 1, "frame_end": 3}),
+    ):
+        assert f"Handle 'Hand.L': its object 'Cup' {reason}" in error_of(operator, **options)
+    prop.hide_viewport, human.fabrik.body.handles["Hand.L"].use_pin = True, False
+    assert ops.fabrik_body_pull(handle="Hand.R", position=human.pose.bones["hand.R"].head) == {"FINISHED"}
+
+
 def test_a_body_is_baked_over_frames(human: Object, prop: Object) -> None:
     """The hand is in the cup's hand at every frame, and the feet stay."""
     start = human.matrix_world @ hand(human).head - prop.location

@@ -49,7 +49,7 @@ def look(armature: Object, place: Vector, **options: Any) -> set[str]:
 
 def head_off(armature: Object) -> float:
     """Angle (degrees) between where the face points and the way to what is looked at."""
-    found = look_of(armature)
+    found = look_of(bpy.context.view_layer, armature)
     assert found is not None
     now = found.head.matrix.to_quaternion()
     return math.degrees((now @ found.forward).angle(found.point - found.head.head - now @ found.start))
@@ -297,7 +297,7 @@ def test_look_nowhere_leaves_the_pose_and_frees_the_head(human: Object) -> None:
     look(human, around(human, 40.0))
     now = own_rotations(human)
     assert ops.fabrik_body_look_clear() == {"FINISHED"}
-    assert not human.fabrik.body.use_look_at and look_of(human) is None
+    assert not human.fabrik.body.use_look_at and look_of(bpy.context.view_layer, human) is None
     assert max(turned(human, now).values()) == 0.0
     assert "The head looks at nothing" in error_of(ops.fabrik_body_look_clear)
 
@@ -331,6 +331,8 @@ def test_bad_input_is_named_and_changes_nothing(human: Object) -> None:
     refused(human, "'Pin' is inside the head, bone 'spine.006'", target=inside.name)
     refused(human, "The head looks at 'Cup', which follows bone 'hand.R'", target="Cup")
     refused(human, "follows the armature itself", target=human.name)
+    held.parent, held.hide_viewport = None, True
+    refused(human, "'Cup' is disabled in viewports", target="Cup")
     refused(human, "The place has a position that is not a finite number", location=(math.nan, 0.0, 0.0))
     head = human.pose.bones["spine.006"]
     head.lock_rotation, head.lock_rotation_w = (True, True, True), True

@@ -28,7 +28,7 @@ from ..solving.stored_values import store_values
 from .group_track import ChannelKey, UnreachedFrame, channel_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, ViewLayer
 
     from ..animation.evaluated_frames import Frames
     from ..animation.frame_range import FrameRange
@@ -84,7 +84,7 @@ def _solved(work: FrameRange) -> tuple[dict[ChannelKey, Array], list[UnreachedFr
         for number, frame in enumerate(work.frames):
             at.go_to(frame)
             with frame_in_errors(frame):
-                found, previous = _solved_frame(at.evaluated(work.armature), previous)
+                found, previous = _solved_frame(work.view_layer, at.evaluated(work.armature), previous)
             for key, values in found.items():
                 rows.setdefault(key, {})[number] = values
             names = following_objects(at.evaluated(work.armature))
@@ -99,17 +99,18 @@ def _solved(work: FrameRange) -> tuple[dict[ChannelKey, Array], list[UnreachedFr
 
 
 def _solved_frame(
-    armature: Object, previous: tuple[SolvedChain, ...]
+    view_layer: ViewLayer, armature: Object, previous: tuple[SolvedChain, ...]
 ) -> tuple[dict[ChannelKey, _Values], tuple[SolvedChain, ...]]:
     """READ and solve a frame; return its channels and the solved chains, none where nothing is followed.
 
     Args:
+        view_layer: with the armature.
         armature: evaluated at the frame.
         previous: the chains of the frame before. The solve starts from them unless pins make it a tree of others.
     """
     if not (following_objects(armature) or body_of(armature).use_look_at):
         return {}, ()
-    read = take_body(armature)
+    read = take_body(view_layer, armature)
     group = body_group(armature, read)
     if [one.snapshot.name for one in previous] != [snapshot.name for snapshot in group.snapshots]:
         previous = ()

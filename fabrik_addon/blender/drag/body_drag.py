@@ -124,7 +124,7 @@ class BodyDrag(BaseDrag):
         self._other_side = other_side(self.armature, self.grab.bone, self.grab.use_tail)
         start = self._place()
         pulls = self._pulls(start)
-        body = take_body(self.armature, *pulls, follows=self.follows)
+        body = take_body(view_layer, self.armature, *pulls, follows=self.follows)
         self._start_pulls, self._upward_over_height = pulls, upward_over_height(self.armature)
         self._group, self._look, self._pulled = body_group(self.armature, body), body.look, body.pulled
         self._deviations = self._start_deviations = deviations_of(self._group, None)

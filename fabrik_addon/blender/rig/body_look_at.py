@@ -21,10 +21,10 @@ from .body_properties import body_of
 from .dependencies import followed_bones
 from .overrides import bones_with_overrides
 from .rotation_channel import Channel, is_locked, locked_channel_for, rotation_of
-from .targets_and_poles import armature_to_world
+from .targets_and_poles import armature_to_world, check_evaluated
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object, PoseBone, ViewLayer
 
 LOOK_SETTINGS = (
     "use_look_at",
@@ -78,7 +78,7 @@ class Look:
         return float((bone.matrix.to_quaternion() @ axis).angle(self.point - place, 0.0))
 
 
-def look_of(armature: Object) -> Look | None:
+def look_of(view_layer: ViewLayer, armature: Object) -> Look | None:
     """Return what the head of a body looks at; None of a body that looks nowhere.
 
     Raises:
@@ -102,7 +102,7 @@ def look_of(armature: Object) -> Look | None:
     start = sum(places, Vector()) / len(places) - head.bone.head_local
     look = Look(
         head,
-        *_looked_at(armature),
+        *_looked_at(view_layer, armature),
         start=rest.inverted() @ start,
         forward=rest.inverted() @ forward,
         eyes=tuple((bone, _axis_of(bone, forward)) for bone in eyes) if body.use_eyes else (),
@@ -114,17 +114,18 @@ def look_of(armature: Object) -> Look | None:
     return look
 
 
-def _looked_at(armature: Object) -> tuple[str, Vector]:
+def _looked_at(view_layer: ViewLayer, armature: Object) -> tuple[str, Vector]:
     """Return the name and the place, in armature space, of what the head of a body looks at.
 
     Raises:
-        FabrikError: the object follows a bone of the armature.
+        FabrikError: the object follows a bone of the armature, or Blender doesn't evaluate it.
     """
     body = body_of(armature)
     target = body.look_target
     to_armature = armature_to_world(armature).inverted()
     if target is None:
         return "The place", to_armature @ Vector(body.look_location)
+    check_evaluated(view_layer, target, f"'{target.name}'")
     followed = followed_bones(target, "", armature)
     if target.original == armature.original or followed:
         way = next(iter(followed.values()), "the armature itself")

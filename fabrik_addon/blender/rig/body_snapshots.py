@@ -39,10 +39,10 @@ from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
 from .rotation_channel import is_locked
 from .shared_joints import one_bone_per_joint
 from .snapshot import Snapshot
-from .targets_and_poles import armature_to_world
+from .targets_and_poles import armature_to_world, check_evaluated
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object, PoseBone, ViewLayer
 
     from .body_properties import FabrikHandle
 
@@ -170,14 +170,15 @@ def following_objects(armature: Object) -> set[str]:
     return {one.name for one in body_of(armature).handles if one.use_pin and one.target is not None}
 
 
-def _followed_frame(armature: Object, handle: FabrikHandle | _AddedHandle) -> Matrix | None:
+def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandle | _AddedHandle) -> Matrix | None:
     """Return place and rotation of a handle that follows an object, in armature space; None of one that doesn't.
 
     Raises:
-        FabrikError: the object follows a bone of the armature.
+        FabrikError: the object follows a bone of the armature, or Blender doesn't evaluate it.
     """
     if handle.target is None:
         return None
+    check_evaluated(view_layer, handle.target, f"Handle '{handle.name}': its object '{handle.target.name}'")
     followed = followed_bones(handle.target, "", armature)
     if followed:
         way = next(iter(followed.values()))
@@ -188,19 +189,21 @@ def _followed_frame(armature: Object, handle: FabrikHandle | _AddedHandle) -> Ma
     return armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
 
 
-def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> BodySnapshots:
+def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> BodySnapshots:
     """Read the body of an armature for the pull of one of its handles, or of several.
 
     Handles of bones that don't follow are not held: these bones stay where they are, or are carried along.
 
     Args:
+        view_layer: with the armature and what is followed.
         armature: evaluated, with nothing changed since.
         pulls: handles and where they go; none where pinned handles alone come to the objects that they follow, or where
             the head alone looks at something.
         follows: which bones of the body follow.
 
     Raises:
-        FabrikError: a bone of the body is missing or locked, none follows, or the handles have no bone in common.
+        FabrikError: a bone of the body is missing or locked, none follows, the handles have no bone in common, or
+            Blender doesn't evaluate what is followed or looked at.
     """
     pulled = {
         pull.handle: _AddedHandle(pull.handle, pull.bone, pull.use_tail)
@@ -217,7 +220,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
         held = [one for one in held if one.bone in following]
     elif not pulls:
         following = set(roles)
-    look = look_of(armature)
+    look = look_of(view_layer, armature)
     if look is not None and look.head.name not in following:
         look = None
     bones = {one.name: handle_bone(armature, one) for one in (*pulled.values(), *held)}
@@ -231,7 +234,7 @@ def take_body(armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> Body
     for handle in (*pulled.values(), *held):
         is_pulled = handle.name in pulled
         is_looking = look is not None and bones[handle.name] == look.head
-        own = _desired(armature, handle, places.get(handle.name), is_looking)
+        own = _desired(view_layer, armature, handle, places.get(handle.name), is_looking)
         toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
         if toes is not None:
             planted[handle.bone] = toes
@@ -281,17 +284,20 @@ def _measured_by_tree(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
     return tuple(found)
 
 
-def _desired(armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull | None, is_looking: bool) -> Pull:
+def _desired(
+    view_layer: ViewLayer, armature: Object, handle: FabrikHandle | _AddedHandle, pull: Pull | None, is_looking: bool
+) -> Pull:
     """Return where a handle should be: where it is pulled, at the object that it follows, or where it is.
 
     Args:
+        view_layer: with the armature and what is followed.
         armature: with the body.
         handle: of the body, or added to it.
         pull: of the handle; None of one that isn't pulled.
         is_looking: whether the handle's bone is the head that looks at a point: the look decides its rotation.
     """
     position, rotation = (None, None) if pull is None else (pull.position, pull.rotation)
-    if handle.use_pin and pull is None and (frame := _followed_frame(armature, handle)) is not None:
+    if handle.use_pin and pull is None and (frame := _followed_frame(view_layer, armature, handle)) is not None:
         position, rotation = frame.to_translation(), frame.to_quaternion()
     if position is None and (handle.use_pin or handle.use_position):
         position = handle_place(armature, handle)

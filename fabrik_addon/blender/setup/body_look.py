@@ -56,7 +56,7 @@ def look_at(
         pull_body(view_layer, armature, ())
         restore_channels((bone, channel) for bone, channel in start if _is_unseen(bone, *channel))
         view_layer.update()
-        look = look_of(armature)
+        look = look_of(view_layer, armature)
     except Exception:
         for name, value in chosen.items():
             setattr(body, name, value)

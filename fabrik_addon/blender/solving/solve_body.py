@@ -68,7 +68,7 @@ def pull_body(
     """
     view_layer.update()
     check_evaluated(view_layer, armature, f"'{armature.name}'")
-    body = take_body(armature, *pulls, follows=follows)
+    body = take_body(view_layer, armature, *pulls, follows=follows)
     group = body_group(armature, body)
     stands = group.tree is not None and group.tree.balance is not None and _is_over_its_feet(armature)
     changed: dict[tuple[str, str], Setting] = {}
