@@ -257,6 +257,26 @@ def test_a_solved_pose_that_the_next_frame_overwrites_is_named(rig: Path, capfd:
     ]
 
 
+def test_solve_leaves_armatures_that_it_has_posed_before(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Strips of the NLA would overwrite their poses, were the frame set again for the next one."""
+    armatures = [make_tail(3, name) for name in ("One", "Other")]
+    for armature in armatures:
+        set_chain(armature, "bone2", 3, make_empty(f"{armature.name} target", NEAR[0]))
+        for frame, angle in ((1, 0.0), (20, 0.8)):
+            bone = armature.pose.bones["bone1"]
+            bone.rotation_mode, bone.rotation_euler.x = "XYZ", angle
+            bone.keyframe_insert("rotation_euler", frame=frame)
+        animation = armature.animation_data
+        animation.nla_tracks.new().strips.new("Strip", 1, animation.action)
+        animation.action = None
+    leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
+    code, found = call(capfd, "solve", "--frame", "10", "--in-place")
+    assert code == 3 and [each["frame"] for each in found["armatures"]] == [10, 10]
+    for armature in armatures:
+        assert distance_left(armature, armature.fabrik.chains[0]) < 1e-3
+
+
 @pytest.mark.parametrize("words", [["bake"], ["solve"]])
 def test_a_file_that_was_saved_in_edit_mode_is_posed_all_the_same(
     rig: Path, capfd: pytest.CaptureFixture[str], words: list[str]

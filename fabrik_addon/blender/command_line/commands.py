@@ -262,9 +262,6 @@ def _add_solve_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
-    scene = bpy.context.scene
-    if arguments.frame is not None:
-        scene.frame_set(arguments.frame)
     chains = _chains(armature, arguments.chain)
     results, changed = solve_chains(bpy.context.view_layer, armature, chains)
     report.warnings += _failed_drivers(armature, chains)
@@ -279,7 +276,7 @@ def _solve(armature: Object, arguments: argparse.Namespace, report: Report) -> N
         report.lines.append(
             f"{armature.name}: {name}: {result.status.lower().replace('_', ' ')}, error {result.error:.2g}"
         )
-    report.armatures.append({"armature": armature.name, "frame": scene.frame_current, "chains": entries})
+    report.armatures.append({"armature": armature.name, "frame": bpy.context.scene.frame_current, "chains": entries})
 
 
 def _key_animated(armature: Object, changed: Sequence[tuple[PoseBone | Bone, str]]) -> list[str]:

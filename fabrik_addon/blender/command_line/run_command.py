@@ -208,6 +208,9 @@ def _run_command(arguments: argparse.Namespace, show_progress: Callable[[str, in
         if not armatures:
             raise UsageError(f"there is no armature '{arguments.armature}' in the scene '{bpy.context.scene.name}'")
     _check_chains(armatures, arguments)
+    if getattr(arguments, "frame", None) is not None:
+        # Once: it would overwrite what is posed and not keyed, also that of the armatures before.
+        bpy.context.scene.frame_set(arguments.frame)
     chosen = [obj for obj in armatures if arguments.armature is not None or command.applies_to(obj, arguments)]
     if not chosen and command.changes_file:
         raise FabrikError(f"there is nothing to {arguments.command} in the scene '{bpy.context.scene.name}'")
