@@ -27,6 +27,7 @@ from tests.blender.rigs import (
     clear_scene,
     distance_left,
     edit_without_key,
+    enter_pose_mode,
     error_of,
     everything,
     keys_of,
@@ -703,6 +704,21 @@ def test_another_slot_of_the_same_action_is_left_alone() -> None:
     bag = armature.animation_data.action.layers[0].strips[0].channelbag(slot)
     assert [(curve.data_path, len(curve.keyframe_points)) for curve in bag.fcurves] == before
     assert before == [("location", 1)] * 3
+
+
+def test_another_object_with_the_same_slot_shows_what_was_baked() -> None:
+    armature, _chain = animated_tail()
+    bake()
+    leave_mode()
+    twin = armature.copy()
+    twin.fabrik.chains.clear()
+    bpy.context.scene.collection.objects.link(twin)
+    enter_pose_mode(armature)
+    armature.fabrik.chains[0].target.delta_location.x = 0.3
+    go_to(7)
+    bake()
+    for bone in twin.pose.bones:
+        assert bone.rotation_quaternion == armature.pose.bones[bone.name].rotation_quaternion
 
 
 # Which frames

@@ -182,8 +182,9 @@ class ActionEdit:
 
     @property
     def changed(self) -> set[Property]:
-        """The properties whose curves were changed."""
-        return {(self.obj, path) for path, _ in self._curves}
+        """The properties whose curves were changed, also those of other data-blocks with the same slot."""
+        users = self.obj.animation_data.action_slot.users() if self._curves else ()
+        return {(user, path) for user in users for path, _ in self._curves}
 
     def curves(self, channel: Channel, count: int) -> list[FCurve]:
         """Return the curves of a channel's components, made where there are none.
