@@ -765,6 +765,47 @@ def test_keys_in_strips_of_the_nla_count_as_keyed(reverse: bool, expected: list[
     assert frames_keyed(armature) == expected
 
 
+def put_into_meta_strip(target: Object) -> Any:
+    """Put the strips of an object that is the only one selected into a meta strip."""
+    leave_mode()
+    bpy.ops.object.select_all(action="DESELECT")
+    target.select_set(True)
+    (strip,) = target.animation_data.nla_tracks[0].strips
+    strip.select = True
+    (window,) = bpy.context.window_manager.windows
+    area = window.screen.areas[0]
+    kind, area.type = area.type, "NLA_EDITOR"
+    (region,) = (region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        assert bpy.ops.nla.meta_add() == {"FINISHED"}
+    area.type = kind
+    (meta,) = target.animation_data.nla_tracks[0].strips
+    assert meta.type == "META"
+    return meta
+
+
+@pytest.mark.parametrize(("reverse", "expected"), [(False, [21.0, 31.0, 53.0]), (True, [21.0, 43.0, 53.0])])
+def test_keys_in_meta_strips_count_as_keyed(reverse: bool, expected: list[float]) -> None:
+    armature = make_tail(3)
+    target = make_empty("target")
+    for frame, x in ((1, 1.0), (3.5, -1.0), (9, 0.5)):
+        target.location = (x, 0.5, 1.5)
+        target.keyframe_insert("location", frame=frame)
+    set_chain(armature, "bone2", 3, target)
+    pushed_down(target)  # frames 1 to 9 become 11 to 27
+    meta = put_into_meta_strip(target)
+    meta.frame_start_ui, meta.frame_end_ui, meta.use_reverse = 21, 53, reverse
+    # The strip shows its keys there.
+    places = []
+    for frame in expected:
+        go_to(frame)
+        places.append(target.matrix_world.translation.x)
+    assert places == pytest.approx([0.5, -1.0, 1.0] if reverse else [1.0, -1.0, 0.5], abs=1e-5)
+    enter_pose_mode(armature)
+    bake(frame_start=1, frame_end=60, only_keyed=True)
+    assert frames_keyed(armature) == expected
+
+
 def keyed_path(_armature: Object, target: Object) -> None:
     path = bpy.data.curves.new("path", "CURVE")
     path.dimensions, path.use_path = "3D", True

@@ -74,13 +74,22 @@ def _times_of(owner: ID, name: str) -> Iterator[float]:
         times = np.array([animation.nla_tweak_strip_time_to_scene(time) for time in times])
     yield from times.tolist()
     for track in animation.nla_tracks if animation.use_nla else ():
-        for strip in track.strips:
-            if strip.action is not None and not (track.mute or strip.mute or strip.use_animated_time):
-                yield from _in_scene(strip, _times_in(_bag_of(strip), prefix)).tolist()
+        for strip in () if track.mute else track.strips:
+            yield from _times_of_strip(strip, prefix).tolist()
 
 
-def _bag_of(strip: NlaStrip) -> ActionChannelbag | None:
-    return action_get_channelbag_for_slot(strip.action, strip.action_slot)
+def _times_of_strip(strip: NlaStrip, prefix: str) -> Array:
+    """Return the scene's times of keys in a strip, or in the strips of a meta strip.
+
+    Inner strips are in the scene's time, whatever the scale of their meta strip; with ``[a, b]`` its frames, a reversed
+    one evaluates them at ``a + b - t``.
+    """
+    if strip.mute or strip.use_animated_time:
+        return np.empty(0)
+    if strip.action is not None:
+        return _in_scene(strip, _times_in(action_get_channelbag_for_slot(strip.action, strip.action_slot), prefix))
+    times = np.concatenate([np.empty(0), *(_times_of_strip(inner, prefix) for inner in strip.strips)])
+    return strip.frame_start + strip.frame_end - times if strip.use_reverse else times
 
 
 def _times_in(bag: ActionChannelbag | None, prefix: str) -> Array:
