@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
-from ..rig.item_animation import check_own
+from ..rig.item_animation import check_own, with_inner_strips
 from .fcurves import read_keys, write_keys
 
 if TYPE_CHECKING:
@@ -136,13 +136,9 @@ def is_in_nla(obj: Object, data_path: str) -> bool:
     animation = obj.animation_data
     if animation is None or curve_of(obj, data_path) is not None:
         return False
-    strips = [strip for track in animation.nla_tracks if not track.mute for strip in track.strips]
-    for strip in strips:
-        strips += strip.strips  # of a meta strip
-        bag = action_get_channelbag_for_slot(strip.action, strip.action_slot)
-        if bag is not None and bag.fcurves.find(data_path) is not None:
-            return True
-    return False
+    strips = (strip for track in animation.nla_tracks if not track.mute for strip in with_inner_strips(track.strips))
+    bags = (action_get_channelbag_for_slot(strip.action, strip.action_slot) for strip in strips)
+    return any(bag is not None and bag.fcurves.find(data_path) is not None for bag in bags)
 
 
 def _invert_keys(curve: FCurve) -> None:

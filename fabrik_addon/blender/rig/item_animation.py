@@ -72,7 +72,7 @@ def _animated(curves: Iterable[FCurve], of_items: re.Pattern[str]) -> list[tuple
 
 def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
     """Return the channelbags of a data-block's action and NLA strips, each once, with its slot."""
-    strips = [strip for track in animation.nla_tracks for strip in _with_inner(track.strips)]
+    strips = [strip for track in animation.nla_tracks for strip in with_inner_strips(track.strips)]
     users: list[AnimData | NlaStrip] = [animation, *strips]
     found: dict[ActionChannelbag, ActionSlot] = {}
     for user in users:
@@ -82,11 +82,11 @@ def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
     return found
 
 
-def _with_inner(strips: Iterable[NlaStrip]) -> Iterator[NlaStrip]:
+def with_inner_strips(strips: Iterable[NlaStrip]) -> Iterator[NlaStrip]:
     """Yield NLA strips, and those in meta strips."""
     for strip in strips:
         yield strip
-        yield from _with_inner(strip.strips)
+        yield from with_inner_strips(strip.strips)
 
 
 def check_not_linked(action: Action, obj: Object) -> None:
