@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from timeit import repeat
 from typing import Any
 
 import bpy
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag import ChainDrag, Grab
-from fabrik_addon.blender.rig.bone_stretch import read_stretch
 from fabrik_addon.blender.rig.wording import length_text
 from tests.blender.rigs import (
     Bone,
@@ -655,20 +653,6 @@ def test_an_armature_that_is_that_of_another_object_too_says_what_to_set() -> No
     before = matrices_of(twin)
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"} and chain.status == "REACHED"
     np.testing.assert_array_equal(matrices_of(twin), before)
-
-
-def test_a_fake_user_of_the_armature_takes_no_time() -> None:
-    """No search for other objects that have it."""
-    armature, _ = make_elastic_tail()
-    for _ in range(1000):
-        bpy.data.objects.new("Other", None)
-
-    def seconds() -> float:
-        return min(repeat(lambda: read_stretch(armature.pose.bones[:3]), number=10, repeat=5))
-
-    before = seconds()
-    armature.data.use_fake_user = True
-    assert seconds() < 2.0 * before
 
 
 def test_a_driven_scale_is_named(capfd: pytest.CaptureFixture[str]) -> None:
