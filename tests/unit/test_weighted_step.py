@@ -11,14 +11,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fabrik_addon.core import Pose, plain_chain
 from fabrik_addon.core.math.operations import SCALAR, Component
 from fabrik_addon.core.model.tree_start import start_tree
 from fabrik_addon.core.optimise.cost_model import CostModel, PoseCost, Swings, cost_at, modelled, with_forces
 from fabrik_addon.core.optimise.newton_step import newton_step
-from fabrik_addon.core.optimise.task_loss import Loss
+from fabrik_addon.core.optimise.task_loss import OF_BODY, Loss, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, State, state_of
-from fabrik_addon.core.optimise.weighted_descent import CONVERGED, share_of_step
+from fabrik_addon.core.optimise.weighted_descent import CONVERGED, Beginning, least_cost, share_of_step
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 
@@ -90,6 +91,29 @@ def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int
     toward[0], up[0] = 50.0, 0.01
     at_limit = newton_step(stack, model, 0.0, active)
     assert at_limit is not None and at_limit.is_optimal and at_limit.change[0] == 0.01
+
+
+@pytest.mark.parametrize("stiff", [(0.0, 0.0, 0.0), (0.9, 0.0, 0.0), (0.5, 0.0, 0.2)])
+def test_a_descent_of_bones_that_are_stiff_about_one_axis_ends_at_a_minimum(stiff: tuple[float, float, float]) -> None:
+    """Within their ellipses the weights of their swings were taken along normal and tangent, as if alike about x and
+    z."""
+    limits = np.full((4, 3), -1.6), np.full((4, 3), 1.6)
+    chain = plain_chain([1.0, 1.0, 1.0], limits=limits, stiffness=np.tile(stiff, (4, 1)))
+    joints = np.zeros((4, 3))
+    joints[:, 1] = range(4)
+    start = start_tree(chain, Pose(joints, np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))))
+    target = (1.6 / start.unit, 1.0 / start.unit, 1.2 / start.unit)
+    stack = TaskStack(start.tree, [[], [(PositionTask(3, target), 1.0)]], False)
+    rest = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    found, _, is_done = least_cost(stack, rest, rest, 80, OF_BODY, Beginning.NEAR)
+    assert is_done
+    loss, step = loss_of(stack, OF_BODY), 1e-6
+    for column, weight in enumerate(stack.posture_weights):
+        costs = [
+            cost_at(stack, loss, stack.applied(found, sign * step * np.eye(len(stack.weights))[column]), rest).cost
+            for sign in (1.0, -1.0)
+        ]
+        assert abs(costs[0] - costs[1]) / (4.0 * step * weight) <= 2e-3
 
 
 def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:

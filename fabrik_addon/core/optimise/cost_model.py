@@ -14,11 +14,11 @@ is far from the reference pose (``LONG_WAY``), ``_of_posture``. Without K in any
 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths").
 
 Where the first level is met the forces f are those that the step before has led to in its model: ``W r`` at
-``r - J dq``, the Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e8: ``W r`` at
-the pose itself is the curvature that the step has left, and no force. With it a step of 2e-3 to 4e-3 was followed by
-one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path"). At the first pose of
-a descent they are W r, and on the first level multipliers by least squares in the metric P (section 18.3), with J_1 the
-first level's rows of J, and J_2 and f_2 the other rows and their forces:
+``r - J dq``, the Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e9: ``W r`` at
+the pose itself is what the curvature of the tasks has left of the step, and no force. With it a step of 2e-3 to 4e-3
+was followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path"). At
+the first pose of a descent they are W r, and on the first level multipliers by least squares in the metric P (section
+18.3), with J_1 the first level's rows of J, and J_2 and f_2 the other rows and their forces:
 
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
 
@@ -42,8 +42,8 @@ NEAR_ELLIPSE = 0.5
 """Share of a swing's ellipse (``ellipse_share``) from which on the tangent at the ellipse bounds a step."""
 
 HELD = 1e-6
-"""Length of the first level's residual, in the tree's units, up to which it is met and its forces are multipliers.
-Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with multipliers in all steps."""
+"""Length of the first level's residual, in the tree's units, up to which it is met and the forces are those of the
+model. Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with these in all steps."""
 
 SHORT_STEP = 0.2
 """Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
@@ -85,6 +85,14 @@ class Swings(NamedTuple):
     def from_axes(self, array: Array) -> Array:
         """Return columns (..., N + S) along normal and tangent of each swing, from columns along its x and z."""
         return self._rotated(array, 1.0)
+
+    def both_ways(self, matrix: Array) -> Array:
+        """Return a symmetric matrix (..., N + S, N + S) with rows and columns along normal and tangent."""
+        return self.from_axes(self.from_axes(matrix).swapaxes(-1, -2))
+
+    def are_round(self, weights: Array) -> bool:
+        """Tell whether weights (N + S,) are the same about x and z of each swing."""
+        return bool((weights[self.first] == weights[self.second]).all())
 
     def to_axes(self, array: Array) -> Array:
         """Return columns (..., N + S) along x and z of each swing, from columns along its normal and tangent."""
@@ -138,7 +146,7 @@ class CostModel(NamedTuple):
         """Return J^T W J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
         if self.curvature is None:
             return self.by_tasks.copy()
-        return self.by_tasks + self.swings.from_axes(self.swings.from_axes(self.curvature).swapaxes(-1, -2))
+        return self.by_tasks + self.swings.both_ways(self.curvature)
 
     def left(self, change: Array) -> Array:
         """Return the residual ``r - J dq`` (M,) that the model has after a change (N + S,) of the coordinates."""

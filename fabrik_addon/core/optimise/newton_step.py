@@ -48,7 +48,7 @@ Without it lambda rose to 2 near minima with coordinates at limits, and a foot t
 (bench row "body-paths") took 10.6 steps from pose to pose instead of 9.2."""
 
 LEAST_INVERSE = 1e-12
-"""A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is 1e8."""
+"""A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is up to 1e9."""
 
 
 class Step(NamedTuple):
@@ -70,8 +70,8 @@ class Step(NamedTuple):
         """Return the change (..., N + S) that takes back what residuals are off by (..., M) after the step.
 
         ``H^-1 J^T W off`` with the step's own second derivatives H: the second-order correction of a Newton step
-        (Nocedal and Wright, section 18.3), of all tasks by their weights. For least squares it is geodesic acceleration
-        (Transtrum and Sethna 2012).
+        (Nocedal and Wright, section 18.3), with tasks weighed by W instead of imposed. For least squares it is geodesic
+        acceleration (Transtrum and Sethna 2012).
         """
         slope = product(model.by_swings.swapaxes(-1, -2), model.here.weights * off)
         return model.swings.to_axes(product(self.inverse, slope))
@@ -111,9 +111,12 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
     metric = np.asarray(1.0 + damping)[..., None] * stack.posture_weights
     hessian = model.hessian()
     diagonal = hessian.reshape(*stack.batch, -1)[..., :: metric.shape[-1] + 1]
-    diagonal += metric
+    if swings.are_round(stack.posture_weights):
+        diagonal += metric
+    else:
+        hessian += swings.both_ways(np.eye(metric.shape[-1]) * metric[..., None])
     slope = product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
-    slope += swings.from_axes(here.toward) * stack.posture_weights
+    slope += swings.from_axes(here.toward * stack.posture_weights)
     inverse, held = _inverse_if_positive(hessian), None
     if inverse is None:
         ends = np.stack([model.up, model.down], -2)

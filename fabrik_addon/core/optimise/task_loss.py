@@ -145,12 +145,12 @@ a hand that is led low beside a fixed root, without limits, used up their steps 
 rotated by up to 54 times the median step's rotation where the path is in steps of a quarter, with these first by 2."""
 
 POLE_FORCE = 20.0
-"""F of poles on chains with two inner joints; the arc adds up all inner joints, and with more they share ``2 F``. With
-F on each of six, two chains that share a trunk and have one pole, to which they can't both bend, were kept 3e-3 units
-from targets within reach, and bones rotated by up to 57 degrees in a step of 0.02 links; with F / 3 by 1.3. With F / 2
-on each of two, a drag of a hand of Rigify's human was 3.9 degrees off on the way back, instead of 0.05.
+"""F of poles on chains with up to two inner joints; the arc adds up all inner joints, and with more they share ``2 F``.
+With F on each of six, two chains that share a trunk and have one pole, to which they can't both bend, were kept 3e-3
+units from targets within reach, and bones rotated by up to 57 degrees in a step of 0.02 links; with F / 3 by 1.3. With
+F / 2 on each of two, a drag of a hand of Rigify's human was 3.9 degrees off on the way back, instead of 0.05.
 
-With 100, that of rotations, a leg that was led past its pole twisted up to its limits to bend toward the pole, and
+With 100 a leg that was led past its pole twisted up to its limits to bend toward the pole, and
 slipped back by 17 degrees in one step: 3 of 50 seeded paths of Rigify's human, none with 20. Poles within reach of the
 limits are met with 10, too."""
 

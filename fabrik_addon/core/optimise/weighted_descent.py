@@ -50,21 +50,21 @@ MOST_SHARE = 0.6
 less each, are few. Without this bound frames of bakes with poles took 10 to 20 percent more steps."""
 
 CORRECTIONS, CORRECTED = 3, 1e-6
-"""Corrections of a trial at most (``Step.to_second_order``), and ``off^T W off``, with what the residuals are off by
-from the model's, over the gain of the model, up to which a trial isn't corrected. With corrections to the first level
-alone paths of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4, with two instead of
-three from rest, the root following, 17.5 instead of 16.5 (means of 14 to 17 seeded paths). With 1e-3 bones of a Y that
-was solved in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
+"""Corrections of a trial at most (``Step.to_second_order``); and ``off^T W off`` over the model's gain, off the
+residual minus that of the model, up to which a trial isn't corrected. With corrections to the first level alone paths
+of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4, with two instead of three from
+rest, the root following, 17.5 instead of 16.5 (means of 14 to 17 seeded paths). With 1e-3 bones of a Y that was solved
+in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
 
 STIFF = 0.5
-"""Ratio of W, half the slope of a task's loss over its residual's length, to w from which on a trial is corrected to
-the task: its force is less than 0.9 of its bound. With all tasks corrected frames of a Y with a pin whose targets are
+"""W over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
+task: its force is less than 0.87 of its bound. With all tasks corrected frames of a Y with a pin whose targets are
 beyond reach took 10 steps instead of 6.5."""
 
 MOST_BALANCED = 1e3
 """Largest force by which the first level's modelled residual, times w, balances the forces of the other tasks. A larger
-one is what bounds have kept a step from: then trials are brought to 0. Without this 9 of 300 feasible poses of a body
-with straight limbs, turned far, weren't found, with it 4."""
+one is what bounds have kept a step from: then the model's residual counts as 0. Without this 9 of 300 feasible poses of
+a body with straight limbs, turned far, weren't found, with it 4."""
 
 
 class Beginning(Enum):
@@ -193,8 +193,8 @@ class _Descent:
         model = self._model if step.is_whole else self._model._replace(curvature=None)
         left = model.left(change)
         gain = model.gain(self._stack, change, left)
-        trial = self._stack.applied(here.state, change)
-        there = self._corrected(step, trial, self._with_first_balanced(left), CORRECTED * gain)
+        left = self._with_first_balanced(left)
+        there = self._corrected(step, self._stack.applied(here.state, change), left, CORRECTED * gain)
         is_gain: Condition = (there.cost < here.cost) & ops.negate(self.is_done)
         less_cost = ops.maximum(here.cost - there.cost, 0.0)
         ratio = ops.minimum(less_cost / ops.maximum(gain, 1e-300), 1.5)
@@ -206,7 +206,7 @@ class _Descent:
         return is_gain, ratio
 
     def _with_first_balanced(self, left: Array) -> Array:
-        """Return residuals of the model, those of the first level 0 where they are more than ``MOST_BALANCED``."""
+        """Return residuals of the model, of the first level 0 where w |r| exceeds ``MOST_BALANCED``."""
         first, found = self._stack.spans[0], left.copy()
         is_balanced = dot(left[..., first], left[..., first]) <= (MOST_BALANCED / self._firmness.weights[0]) ** 2
         found.T[first] = self._ops.where(is_balanced, found.T[first], 0.0 * found.T[first])
