@@ -49,7 +49,7 @@ MOST_SHARE = 0.6
 """Share of a step above which all of it is taken (``share_of_step``): steps that alternate, but fall to two thirds or
 less each, are few. Without this bound frames of bakes with poles took 10 to 20 percent more steps."""
 
-CORRECTIONS, CORRECTED = 3, 1e-6
+CORRECTIONS, CORRECTED = 3, 1e-5
 """Corrections of a trial at most (``Step.to_second_order``); and ``off^T W off`` over the model's gain, off the
 residual minus that of the model, up to which a trial isn't corrected. With corrections to the first level alone paths
 of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4, with two instead of three from
