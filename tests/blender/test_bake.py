@@ -746,14 +746,20 @@ def test_steps_subframes_and_keyed_frames() -> None:
     assert np.abs(shapes(armature, [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]) - alone).max() < 3e-6
 
 
-@pytest.mark.parametrize(("reverse", "expected"), [(False, [11.0, 16.0, 27.0]), (True, [11.0, 22.0, 27.0])])
-def test_keys_in_strips_of_the_nla_count_as_keyed(reverse: bool, expected: list[float]) -> None:
+def tail_and_keyed_target() -> tuple[Any, Object]:
+    """Make a chain whose target has keys at frames 1, 3.5 and 9."""
     armature = make_tail(3)
     target = make_empty("target")
     for frame, x in ((1, 1.0), (3.5, -1.0), (9, 0.5)):
         target.location = (x, 0.5, 1.5)
         target.keyframe_insert("location", frame=frame)
     set_chain(armature, "bone2", 3, target)
+    return armature, target
+
+
+@pytest.mark.parametrize(("reverse", "expected"), [(False, [11.0, 16.0, 27.0]), (True, [11.0, 22.0, 27.0])])
+def test_keys_in_strips_of_the_nla_count_as_keyed(reverse: bool, expected: list[float]) -> None:
+    armature, target = tail_and_keyed_target()
     pushed_down(target).use_reverse = reverse  # frames 1 to 9 become 11 to 27
     # The strip shows its keys there.
     places = []
@@ -786,12 +792,7 @@ def put_into_meta_strip(target: Object) -> Any:
 
 @pytest.mark.parametrize(("reverse", "expected"), [(False, [21.0, 31.0, 53.0]), (True, [21.0, 43.0, 53.0])])
 def test_keys_in_meta_strips_count_as_keyed(reverse: bool, expected: list[float]) -> None:
-    armature = make_tail(3)
-    target = make_empty("target")
-    for frame, x in ((1, 1.0), (3.5, -1.0), (9, 0.5)):
-        target.location = (x, 0.5, 1.5)
-        target.keyframe_insert("location", frame=frame)
-    set_chain(armature, "bone2", 3, target)
+    armature, target = tail_and_keyed_target()
     pushed_down(target)  # frames 1 to 9 become 11 to 27
     meta = put_into_meta_strip(target)
     meta.frame_start_ui, meta.frame_end_ui, meta.use_reverse = 21, 53, reverse
