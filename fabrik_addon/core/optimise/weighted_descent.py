@@ -143,9 +143,11 @@ class _Descent:
         """The first step, where it is short without K."""
         if firmness.holds_first:
             self._step = newton_step(stack, self._model, self._damping, self._active)
-        self._forces = first_forces(stack, self._model)
+        is_kept = self._step is not None and np.abs(self._step.change).max(initial=0.0) <= SHORT_STEP
+        # Of one pose the forces before a step that is kept aren't asked for: after it they are those of its model.
+        self._forces = here.weights * here.residual if is_kept and not stack.batch else first_forces(stack, self._model)
         """The forces of the tasks at the pose (``cost_model``)."""
-        if self._step is None or np.abs(self._step.change).max(initial=0.0) > SHORT_STEP:
+        if not is_kept:
             self._model, self._step = with_forces(stack, self._loss, self._model, self._forces), None
 
     def try_step(self) -> None:
