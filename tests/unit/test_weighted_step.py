@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Pose, plain_chain
-from fabrik_addon.core.math.operations import SCALAR, Component
 from fabrik_addon.core.model.tree_start import start_tree
 from fabrik_addon.core.optimise.cost_model import CostModel, PoseCost, Swings, cost_at, modelled, with_forces
 from fabrik_addon.core.optimise.newton_step import newton_step
 from fabrik_addon.core.optimise.task_loss import OF_BODY, Loss, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, State, state_of
-from fabrik_addon.core.optimise.weighted_descent import CONVERGED, Beginning, least_cost, share_of_step
+from fabrik_addon.core.optimise.weighted_descent import Beginning, least_cost
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 
@@ -204,21 +203,3 @@ def test_a_swing_that_may_not_go_to_one_side_has_finite_second_derivatives() -> 
     down = np.array([-1.0 if axis == 0 else 1.0 for _, axis in stack.tree.structure.columns])
     _, _, hessian = hessian_at(stack, stack.applied(rest, down))
     assert np.abs(hessian).max() < 1e6
-
-
-def test_steps_that_alternate_are_shortened_until_they_end() -> None:
-    """Whole steps, each 0.9 of the one before it the other way, need more than 60 to fall to the same length."""
-    across, response = np.array([0.0, 1.0]), np.diag([1.9, 0.8])
-    at, before, share = np.array([0.1, 0.02]), np.zeros(2), 1.0
-    lengths: list[float] = []
-    shares: list[Component] = []
-    while not lengths or lengths[-1] > CONVERGED:
-        step = -response @ at
-        share, before = share_of_step(SCALAR, step, before, share), step
-        at = at + share * step
-        lengths.append(float(np.linalg.norm(step)))
-        shares.append(share)
-    assert shares[0] == 1.0
-    assert min(shares) < 0.6
-    assert len(lengths) <= 6
-    assert share_of_step(SCALAR, across, 0.5 * across, 1.0) == 1.0  # one way: no share

@@ -2,27 +2,38 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A quadratic model of the cost of tasks that are weighed against each other and against the posture task.
 
-The cost is ``sum_k rho_k(|r_k|) + (q - q0)^T P (q - q0)``, with ``r_k`` the residual of task k and ``rho_k`` its loss
-(``task_loss``), ``q0`` the reference pose and P the diagonal matrix of the posture task's weights. With r the residuals
-of all tasks, the way from the value to the target, ``J = -dr/dq`` and W the diagonal matrix of
-``rho'(|r_k|) / (2 |r_k|)``, half its second derivatives at a pose are ``J^T W J + K + P``.
+    C(q) = sum_k rho_k(|r_k(q)|) + (q - q0)^T P (q - q0)
 
-K is the part beside J^T W J that is computed: ``-sum f . d^2p/dq^2`` over the joints p with targets, the points at the
-floor and the center of mass, and the forces f on them, the same of the torques on bones with rotations
-(``TaskStack.curvature``), and the part of half-sines (``_of_swings``), minus ``Loss.softening`` and, where a coordinate
-is far from the reference pose (``LONG_WAY``), ``_of_posture``. Without K in any step a target beyond reach took 25 to
-44 steps instead of 3 to 19 (medians of seeded paths of Rigify's human, bench row "body-paths").
+Here r_k is the residual of task k, the way from its value to its target, and rho_k its loss (``task_loss``); q0 is the
+reference pose, and P the diagonal matrix of the posture task's weights. With r the residuals of all tasks,
+``J = -dr/dq``, and W the diagonal matrix of ``rho_k'(|r_k|) / (2 |r_k|)``, the forces of the tasks are ``f = W r``.
+Half the cost's gradient is ``-(J^T f + P (q0 - q))``, half its second derivatives are ``J^T W J + K + P``.
 
-Where the first level is met the forces f are those that the step before has led to in its model: ``W r`` at
-``r - J dq``, the Lagrange multipliers of its subproblem (Nocedal and Wright, section 18.1). W is up to 1e9: ``W r`` at
-the pose itself is what the curvature of the tasks has left of the step, and no force. With it a step of 2e-3 to 4e-3
-was followed by one of at most 3.3e-3, with the forces of the model by one of at most 5e-4 (bench row "body-path"). At
-the first pose of a descent they are W r, and on the first level multipliers by least squares in the metric P (section
-18.3), with J_1 the first level's rows of J, and J_2 and f_2 the other rows and their forces:
+K is what Gauss-Newton steps leave out, as far as it is computed here. It is the sum of four parts:
+
+1. ``-sum f . d^2p/dq^2`` over the points p that forces pull: joints with targets, points at the floor, the center of
+   mass; and the same of the torques on bones with rotations (``TaskStack.curvature``). The residuals of poles, looks
+   and swivels count as linear in the coordinates.
+2. What changes of a swing's half-sines change of the axes about which they rotate their bone (``_of_swings``).
+3. ``-Loss.softening``: a bounded force grows by less than W times the change of its residual.
+4. Where a coordinate is far from the reference pose (``LONG_WAY``), minus what the second derivatives of the posture
+   task are less than P (``_of_posture``).
+
+Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's
+human, bench row "body-paths").
+
+Which forces K is computed with depends on the first level, that of pins. Its w is up to 1e9: where pins are met but for
+what the curvature of the tasks has left of a step, that remainder times w is no force. So where the first level is met
+(``HELD``), f is ``W r`` of the residual ``r - J dq`` that the model of the step before leaves: the Lagrange multipliers
+of that step's subproblem (Nocedal and Wright, section 18.1). With ``W r`` of the pose itself a step of 2e-3 to
+4e-3 was followed by one of at most 3.3e-3, with these by one of at most 5e-4 (bench row "body-path"). At the first pose
+of a descent, where there is no step before, f of the other levels is ``W r``, and that of the first level solves the
+balance of forces, J^T f + P (q0 - q) = 0, by least squares in the metric P (section 18.3). With J_1 the first level's
+rows of J, and J_2 and f_2 the rows and forces of the others,
 
     f_1 = -(J_1 P^-1 J_1^T)^-1 J_1 P^-1 (J_2^T f_2 + P (q0 - q))
 
-Where the first level isn't met, all forces are W r.
+Where the first level isn't met, f is ``W r``.
 """
 
 from typing import NamedTuple

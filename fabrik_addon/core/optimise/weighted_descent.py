@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..math.operations import TINY, Array, Component, Condition, Operations
+from ..math.operations import TINY, Array, Component, Condition
 from .cost_model import SHORT_STEP, PoseCost, cost_at, dot, first_forces, forces_at, modelled, with_forces
 from .held_descent import LONGEST
 from .newton_step import Step, damped_step, newton_step
@@ -44,10 +44,6 @@ SETTLED, SETTLED_AFTER = 8.5e-4, 3e-5
 """Largest change of a coordinate, times 1 + lambda, after which a step with second derivatives may be the last, and
 that times the share e by which its gain is not the model's. The step after it would change no coordinate by more than
 2.3e-4 (97 steps of bench row "body-path")."""
-
-MOST_SHARE = 0.6
-"""Share of a step above which all of it is taken (``share_of_step``): steps that alternate, but fall to two thirds or
-less each, are few. Without this bound frames of bakes with poles took 10 to 20 percent more steps."""
 
 CORRECTIONS, CORRECTED = 3, 1e-5
 """Corrections of a trial at most (``Step.to_second_order``); and ``off^T W off`` over the model's gain, off the
@@ -122,17 +118,14 @@ class _Descent:
 
     def __init__(self, stack: TaskStack, start: State, reference: State, firmness: Firmness, begins: Beginning) -> None:
         self._stack, self._ops, self._reference, self._firmness = stack, stack.ops, reference, firmness
-        self._loss, self._has_poles = loss_of(stack, firmness), bool(stack.poles)
+        self._loss = loss_of(stack, firmness)
         self._is_move = begins is Beginning.MOVE
         self._least_raised = RAISED_LAMBDA if begins is Beginning.FAR else RAISED_IN_MOVE
         self.here = here = cost_at(stack, self._loss, start, reference)
         self.is_done = here.cost < 0.0
-        firsts = FIRST_LAMBDA, 2.0, 1.0, 0
-        self._damping, self._growth, self._share, self.taken = (
-            self._ops.where(self.is_done, first, first) for first in firsts
+        self._damping, self._growth, self.taken = (
+            self._ops.where(self.is_done, first, first) for first in (FIRST_LAMBDA, 2.0, 0)
         )
-        self._before = np.zeros(here.toward.shape)
-        """The step before."""
         self._active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
         """Which coordinates the step before took to their upper, and to their lower limits."""
         self._model = modelled(stack, here)
@@ -167,9 +160,6 @@ class _Descent:
         largest = (1.0 + self._damping) * np.abs(step.change).max(-1, initial=0.0)
         self.is_done = self.is_done | (step.is_optimal & (largest <= CONVERGED))
         self._active, change = step.active, step.change
-        if self._has_poles:
-            self._share, self._before = share_of_step(ops, change, self._before, self._share), change
-            change = (change.T * self._share).T
         if ops.all(self.is_done):
             last = (change.T * ops.where(largest <= SETTLED, 1.0, 0.0)).T
             self.here = self.here._replace(state=self._stack.applied(self.here.state, last))
@@ -269,21 +259,3 @@ class _Descent:
         if not ops.all(is_gain):
             self._active = self._active & np.asarray(is_gain)[..., None, None]
         self.is_done = self.is_done | (self._damping > MOST_LAMBDA)
-
-
-def share_of_step(ops: Operations, step: Array, before: Array, share: Component) -> Component:
-    """Return the share, at most 1, of a step that is taken where there are poles, whose second derivatives K lacks.
-
-    ``omega / (1 - s.s_0 / s_0.s_0)`` with the step s, the one before it s_0 and that one's share omega: Aitken's
-    relaxation, with the secant along s_0 (after Irons and Tuck 1969). On a path of a hand across the body, with poles
-    and without limits, steps alternated: a move took 12 ms (95th percentile), with this 7.
-
-    Args:
-        ops: on the components of one pose or of many.
-        step: (..., N + S).
-        before: (..., N + S) 0 before the first step.
-        share: of the step before.
-    """
-    ratio = (step * before).sum(-1) / ((before * before).sum(-1) + TINY)
-    found = share / ops.maximum(1.0 - ratio, TINY)
-    return ops.where(found < MOST_SHARE, found, 1.0)

@@ -1,11 +1,16 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pose of least cost of tasks by weight, with what is nearly met met exactly.
+"""The pose of least cost of tasks by weight, in which what is nearly met is met exactly.
 
-Where ``weighted_descent`` has ended, positions, rotations and points at the floor that are nearly met are met exactly
-(``exact_steps``). Looks keep their residuals in these steps; poles, swivels and balance are left out of them. Of chains
-with pins, whose root moves, rotations and poles keep no target within reach away (``to_meet``). At the very end the
-first level, pins and planted feet, is met to ``EXACT_ENOUGH``.
+1. A descent by weight (``weighted_descent``) leaves of each task's residual what its force needs: F / w or less.
+2. Residuals of positions, rotations and points at the floor that are short by then (``Firmness.nearly_met``) are
+   brought to 0 by short steps, longer ones are shortened by a share that falls with their length (``_share_met``), so
+   that the pose stays a continuous function of the targets (``exact_steps``). Looks keep the residuals that they have;
+   poles, swivels and balance are left out of these steps.
+3. Chains with pins and a root that moves: where targets are within reach, and rotations and poles keep them away by
+   more than ``Firmness.most_away``, a second descent is without rotations and poles, and the steps of 2 bring the
+   targets to where that descent has brought them (``to_meet``).
+4. The first level, pins and planted feet, is met to ``EXACT_ENOUGH`` (``with_first_level_met``).
 """
 
 import math
@@ -196,16 +201,17 @@ def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness:
 def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> ExactGoals:
     """Return what is met exactly after a descent by weight: what is nearly met, or the targets alone.
 
-    At a minimum by weight a rotation that a hand can't take as well keeps the hand from its target by the rotation's
-    force over the target's w: by up to 0.015 of the height of Rigify's human, within reach. A second descent is without
-    rotations and poles. Where it ends nearer to the targets, their joints are brought to where it has brought them, by
-    the smallest change of the coordinates from the first minimum: so the pose is a continuous function of the targets
-    as the two minima are, but for the change of ``most_exact`` or less that meets rotations where none is brought. From
-    ``FAR_AWAY`` to ``AWAY``, and from ``NEARER`` to as near, they are brought by a part of that way. On 56 paths of a
-    hand (those of bench row "body-path" that are within reach, with poles and with rotations that hands can't take)
-    targets are at most 1e-4 of the height farther away than without these, on two 4e-4.
+    Where a hand can't take its rotation within reach of its target, the minimum by weight is off the target by the
+    force of the rotation over the w of the target: by up to 0.015 of the height of Rigify's human. Where the second
+    descent, without rotations and poles, has ended nearer to the targets, the effectors are brought to the places that
+    they have there, by the smallest change of the coordinates from the first minimum; rotations and poles aren't among
+    the goals then. The pose is as continuous as both minima are. The effectors are brought by all of the way where the
+    first minimum is up to ``AWAY`` from the targets and the second one at ``NEARER`` of its distance or less, by none
+    where the first is ``FAR_AWAY`` or the second as far, by a smooth share in between. On 56 paths of a hand (those of
+    bench row "body-path" that are within reach, with poles and with rotations that hands can't take) targets are at
+    most 1e-4 of the height farther away than without rotations and poles, on two 4e-4.
 
-    Descended again by weight, with the targets firm, the rotations ended nearer, in 15 to 45 ms instead of 1.
+    A descent with all tasks and firmer targets instead brought the rotations nearer, in 15 to 45 ms instead of 1.
 
     Args:
         stack: of chains: pins, targets, rotations and poles.

@@ -89,16 +89,18 @@ def solved_without_pins(
 def _from_start(problem: TreeProblem, start: State, reference: State, previous: TreeSolution | None) -> Descended:
     """Return the pose of least cost of the tasks of chains without pins that is found from one start.
 
-    1. Targets within reach, poles and rotations are met, and targets beyond reach pull. Where some targets are beyond
-       reach, and there are poles or rotations, this is left out.
-    2. Where that isn't all met, or held by too large forces, the tasks are weighed against each other and against the
-       posture task. The descent starts where 1 has ended; with poles or rotations where the targets alone are met, or
-       at the solution of the frame before, if there is one; else the tasks weigh less at first (``OF_TREES_FROM_FAR``).
-       Where targets beyond reach pull and all others are held, only exact steps are left.
-
-    From a start far from the solution ``FIRST_STEPS`` toward all targets alike come first where some are beyond reach.
-    Where the solution of the frame before is by weight, and there are poles or rotations or no target is beyond reach,
-    2 alone is done.
+    1. Where targets are beyond reach, and the start isn't the solution of the frame before: ``FIRST_STEPS`` toward all
+       targets alike.
+    2. Targets within reach, poles and rotations are held, and targets beyond reach pull (``held_descent``). The pose is
+       found where all tasks are met; it is found but for exact steps where all that should be held is held, by forces
+       that aren't too large, and targets beyond reach pull. This stage is left out where there are both targets beyond
+       reach and poles or rotations, and where the solution of the frame before was found by weight; but with targets
+       beyond reach and neither poles nor rotations it always comes.
+    3. Where there are poles or rotations, and the start isn't the solution of the frame before: the targets alone are
+       held, from the same start.
+    4. All tasks are weighed against each other and against the posture task (``weighted_descent``), from where the last
+       of the stages before has ended, but for stage 2 with poles or rotations. From a start that isn't the solution of
+       the frame before they weigh less at first (``OF_TREES_FROM_FAR``).
 
     Args:
         problem: of one pose.
