@@ -9,6 +9,7 @@ Before its cost is compared a trial is corrected to second order (``_Descent._co
 nearly met, are stiff, and the set of poses that meet them is curved.
 """
 
+import math
 from enum import Enum, auto
 from typing import Any
 
@@ -82,6 +83,7 @@ def least_cost(
     steps: int,
     firmness: Firmness = OF_BODY,
     begins: Beginning = Beginning.FAR,
+    within: float = math.inf,
 ) -> tuple[State, Any, Any]:
     """Descend to the least cost, as far as a number of trials leads.
 
@@ -93,6 +95,7 @@ def least_cost(
         steps: trials at most.
         firmness: weights and forces of the levels.
         begins: how far from the solution the pose to start from is.
+        within: largest difference of a coordinate from the reference pose's, beyond which the descent ends.
 
     Returns:
         the last state, how many steps were taken, and whether the descent ended before its trials were used up: a
@@ -101,7 +104,7 @@ def least_cost(
     descent = _Descent(stack, start, reference, firmness, begins)
     for _ in range(steps):
         descent.try_step()
-        if stack.ops.all(descent.is_done):
+        if stack.ops.all(descent.is_done) or np.abs(descent.here.toward).max(initial=0.0) > within:
             break
     return descent.here.state, descent.taken, descent.is_done
 
