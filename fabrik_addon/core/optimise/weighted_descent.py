@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..math.operations import TINY, Array, Component, Condition
-from .cost_model import SHORT_STEP, PoseCost, cost_at, dot, first_forces, forces_at, modelled, with_forces
+from .cost_model import PoseCost, cost_at, dot, forces_at, modelled, with_forces
 from .held_descent import LONGEST
-from .newton_step import Step, damped_step, newton_step
+from .newton_step import Step, damped_step
 from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import State
@@ -132,19 +132,9 @@ class _Descent:
         self._active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
         """Which coordinates the step before took to their upper, and to their lower limits."""
         self._model = modelled(stack, here)
-        # Where the forces of the first level are bounded others are beyond reach: without K in the first step the chain
-        # that is stretched to its target rotates too far. A Y with one target beyond reach took 5.9 ms instead of 3.4,
-        # a hand 8.7 instead of 5.8 (medians of 100).
-        self._step: Step | None = None
-        """The first step, where it is short without K."""
-        if firmness.holds_first:
-            self._step = newton_step(stack, self._model, self._damping, self._active)
-        is_kept = self._step is not None and np.abs(self._step.change).max(initial=0.0) <= SHORT_STEP
-        # Of one pose the forces before a step that is kept aren't asked for: after it they are those of its model.
-        self._forces = here.weights * here.residual if is_kept and not stack.batch else first_forces(stack, self._model)
+        """Of the first pose without K: its forces aren't known before a step."""
+        self._forces = here.weights * here.residual
         """The forces of the tasks at the pose (``cost_model``)."""
-        if not is_kept:
-            self._model, self._step = with_forces(stack, self._loss, self._model, self._forces), None
 
     def try_step(self) -> None:
         """Take a step if it reduces the cost, and change lambda by how well the model has told by how much.
@@ -154,9 +144,8 @@ class _Descent:
         one up to ``SETTLED`` of poses of a batch that have ended before others: of 100 frames one was 0.15 degrees off
         without it.
         """
-        ops, step, self._step = self._ops, self._step, None
-        if step is None:
-            self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
+        ops = self._ops
+        self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
         if step is None:
             self._damp_more(self.is_done & False)
             return
