@@ -28,11 +28,12 @@ from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply
 from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.constrained_chain import place
+from .model.tree_start import start_tree
 from .optimise.constrained_reach import REACH_STEPS, coordinates_of
 from .optimise.least_rotation import Termination, rotate_least
 from .optimise.pole_task import pole_angle
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
-from .solve_tree import solve_trees
+from .solve_tree import solve_tree
 from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
 from .trees.solution import AS_GOOD
@@ -59,7 +60,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         options: iterations at most, error that counts as reached, and what else a chain may do.
 
     Returns:
-        pose, error, iterations and status, with the batch axes of pose and goals.
+        pose, error, iterations and status, with the batch axes of pose and goals; of a tree there are none.
 
     Raises:
         FabrikError: a number isn't finite or not in its range, a shape doesn't fit, or a desired rotation isn't a
@@ -67,7 +68,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     """
     if chain.is_plain and goals.meets is None:
         return solve_from(start_from(chain, pose), goals, options)
-    return solve_trees(chain, pose, goals, options)
+    return solve_tree(start_tree(chain, pose), goals, options)
 
 
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
