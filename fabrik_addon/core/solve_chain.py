@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A solve, stage by stage: check, root that follows, stretch, rotation, position, status.
 
-``solve_components`` puts the stages together. ``reach_position`` lets the chosen solver bring the tip to the target,
-toward the pole, and states how that ended. Each further stage is a function that takes the stage after it as its first
-argument and calls it once or several times: ``reach_rotation`` first without the rotation and then without the last
-link, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is. The stage of a goal that is
+Each stage but the last is a function that takes the stage after it as its first argument and calls it once or several
+times: ``reach_rotation`` first without the rotation and then without the last link, ``stretch_links`` at the chain's
+own lengths, ``move_root`` with the root where it is. ``reach_position`` is the last one. The stage of a goal that is
 not given is left out.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -25,7 +24,18 @@ from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up, quiet
 from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate, rotation_fault
-from .math.vectors import choose_each, choose_parts, distance_between, first_direction, norm, relative_to, scale
+from .math.vectors import (
+    add,
+    choose_each,
+    choose_parts,
+    distance_between,
+    first_direction,
+    norm,
+    onward,
+    relative_to,
+    scale,
+    subtract,
+)
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.constrained_chain import place
 from .model.tree_start import start_tree
@@ -119,10 +129,7 @@ Stage: TypeAlias = Callable[[Operations, StartPose, ChainGoal, Options], Compone
 
 
 def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> ComponentSolution:
-    """Solve as ``solve_from`` does, and leave the result in components.
-
-    The stages are put together from the last to the first, so that each gets the stage after it.
-    """
+    """Solve as ``solve_from`` does, and leave the result in components."""
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
     if goal.rotation is not None:
@@ -176,17 +183,13 @@ def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, 
     A chain whose error is within the tolerance isn't shifted. The chain of every batch item ends at its target, so its
     status is ``REACHED``.
     """
-    target, unit = goal.target, start.chain.total_length
-    fixed = replace(options, moves_root=False)
-    if _eases_with_root(options):
-        goal, fixed = goal._replace(target=_uneased_target(ops, start, target, options)), replace(fixed, softness=0.0)
-    found = after(ops, start, goal, fixed)
+    found = after(ops, start, *_with_root_fixed(ops, start, goal, options))
     tip = found.points[-1]
-    error = distance_between(ops, tip, target) / unit
+    error = distance_between(ops, tip, goal.target) / start.chain.total_length
     is_off = error > options.tolerance
-    dx, dy, dz = (ops.where(is_off, t - p, 0.0 * p) for t, p in zip(target, tip, strict=True))
-    points = [(px + dx, py + dy, pz + dz) for px, py, pz in found.points]
+    shift = choose_parts(ops, is_off, subtract(goal.target, tip), scale(tip, 0.0))
     error = ops.where(is_off, 0.0 * error, error)
+    points = [add(point, shift) for point in found.points]
     return found._replace(points=points, error=error, status=0 * found.status + _REACHED)
 
 
@@ -195,34 +198,26 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
 
     For callers that shift the chain themselves, after the projection of the pose onto what locks and shear allow.
     """
-    fixed = replace(options, moves_root=False)
-    if not _eases_with_root(options):
-        return goals, fixed
     start, goal = check_goals(start, goals)
     ops = ARRAY if start.batch else SCALAR
-    targets = ops.join([_uneased_target(ops, start, goal.target, options)], start.batch)
-    return replace(goals, targets=targets), replace(fixed, softness=0.0)
+    goal, options = _with_root_fixed(ops, start, goal, options)
+    return replace(goals, targets=ops.join([goal.target], start.batch)), options
 
 
-def _eases_with_root(options: Options) -> bool:
-    """Tell whether the root is translated by the distance that softness leaves between tip and target.
+def _with_root_fixed(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> tuple[ChainGoal, Options]:
+    """Return a goal at most ``(1 - softness) L`` from the root, with L the chain's length, and options to solve for it.
 
-    With stretch the links are lengthened by it instead.
+    Softness keeps the tip from targets beyond this distance: up to it the chain extends, and beyond it the root is
+    translated by all of the rest. If the chain eased beyond this distance, every further solve, from the translated
+    root, would translate the root again. With stretch the links are lengthened by the rest instead.
     """
-    return options.softness != 0.0 and options.stretch_max == 1.0
-
-
-def _uneased_target(ops: Operations, start: StartPose, target: Vector, options: Options) -> Vector:
-    """Return the point in the direction of the target, at most ``(1 - softness) L`` from the root.
-
-    With L the chain's length, softness keeps the tip from targets beyond this distance: up to this distance the chain
-    extends, and beyond it the root is translated by all of the rest. If the chain eased beyond this distance, every
-    further solve, from the translated root, would translate the root again.
-    """
-    away = (target[0] - start.root[0], target[1] - start.root[1], target[2] - start.root[2])
+    fixed = replace(options, moves_root=False)
+    if options.softness == 0.0 or options.stretch_max > 1.0:
+        return goal, fixed
+    away = subtract(goal.target, start.root)
     farthest = (1.0 - options.softness) * start.chain.total_length
     beyond = ops.maximum(1.0 - farthest / ops.maximum(norm(ops, away), 1e-300), 0.0)
-    return target[0] - beyond * away[0], target[1] - beyond * away[1], target[2] - beyond * away[2]
+    return goal._replace(target=onward(goal.target, -beyond, away)), replace(fixed, softness=0.0)
 
 
 def stretch_links(
@@ -230,11 +225,10 @@ def stretch_links(
 ) -> ComponentSolution:
     """Lengthen all links by one factor, at most ``stretch_max``, where the tip can't reach its target without.
 
-    A pose scaled by s about its root is a pose of the chain with links s times as long: so the next stage solves at the
-    chain's own lengths, and its pose is scaled until its tip is nearest to the target. With a pole, a rotation or
-    limits another pose may bring the tip nearer: the next stage solves again for the goal scaled by 1/s, and its pose
-    is taken where its error is smaller. This is repeated, ``STRETCH_SOLVES`` times at most, while the error exceeds the
-    tolerance and falls below ``STRETCH_GAIN`` of the error before.
+    The next stage solves at the chain's own lengths, and its pose is scaled (``goals.link_stretch``). With a pole, a
+    rotation or limits another pose may bring the tip nearer: the next stage solves again for the goal scaled by 1/s,
+    with s the factor found, and its pose is taken where its error is smaller. This is repeated, ``STRETCH_SOLVES``
+    times at most, while the error exceeds the tolerance and falls below ``STRETCH_GAIN`` of the error before.
     """
     target, unit, most = goal.target, start.chain.total_length, options.stretch_max
     found = after(ops, start, goal, options)
@@ -278,10 +272,10 @@ def _stretched_status(
 
 def _scaled(ops: Operations, found: ComponentSolution, target: Vector, unit: float, most: float) -> ComponentSolution:
     """Scale a pose about its root by the factor, 1 to ``most``, at which its tip is nearest to the target."""
-    rx, ry, rz = found.points[0]
-    links = [(x - rx, y - ry, z - rz) for x, y, z in found.points]
-    factor = stretch_factor(ops, links[-1], (target[0] - rx, target[1] - ry, target[2] - rz), most)
-    points = [(rx + factor * x, ry + factor * y, rz + factor * z) for x, y, z in links]
+    root = found.points[0]
+    arms = [subtract(point, root) for point in found.points]
+    factor = stretch_factor(ops, arms[-1], subtract(target, root), most)
+    points = [onward(root, factor, arm) for arm in arms]
     return found._replace(points=points, error=distance_between(ops, points[-1], target) / unit, stretch=factor)
 
 
@@ -292,14 +286,9 @@ def _shrunk(ops: Operations, goal: ChainGoal, found: ComponentSolution, unit: fl
     scaled by the smaller of 1/s and the share of its distance that softness leaves.
     """
     root, share = found.points[0], 1.0 / found.stretch
-
-    def scaled(point: Vector, share: Component) -> Vector:
-        x, y, z = (r + share * (p - r) for r, p in zip(root, point, strict=True))
-        return x, y, z
-
-    eased = soft_share(ops, relative_to(goal.target, root, unit), softness)
-    pole = None if goal.pole is None else scaled(goal.pole, share)
-    return goal._replace(target=scaled(goal.target, ops.minimum(share, eased)), pole=pole)
+    eased = ops.minimum(share, soft_share(ops, relative_to(goal.target, root, unit), softness))
+    pole = None if goal.pole is None else onward(root, share, subtract(goal.pole, root))
+    return goal._replace(target=onward(root, eased, subtract(goal.target, root)), pole=pole)
 
 
 def _choose_solution(
@@ -328,27 +317,21 @@ def reach_rotation(
     """
     rotation, target = goal.rotation, goal.target
     assert rotation is not None  # this stage is for goals with a rotation only
-    chain, unit, (rx, ry, rz) = start.chain, start.chain.total_length, start.root
+    chain, unit = start.chain, start.chain.total_length
     with_rotation, goal = goal, goal._replace(rotation=None)
     plain = after(ops, start, goal, options)
-    (ax, ay, az), (bx, by, bz) = plain.points[-2:]
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
-    link, points, frames, sweeps = (bx - ax, by - ay, bz - az), plain.points, plain.frames, plain.sweeps
-    allowed = (
-        options.tolerance
-        if start.constrained_chain
-        else ops.maximum(options.tolerance, _MOST_ERROR_RATIO * plain.error)
-    )
+    points, frames, sweeps = plain.points, plain.frames, plain.sweeps
+    link, allowed = subtract(points[-1], points[-2]), options.tolerance
+    if start.constrained_chain is None:
+        allowed = ops.maximum(allowed, _MOST_ERROR_RATIO * plain.error)
     may_rotate = plain.error <= allowed
     if len(chain.links) > 1 and ops.any(may_rotate):
-        target_from_root = (target[0] - rx, target[1] - ry, target[2] - rz)
-        last = last_link(ops, chain.links[:-1], target_from_root, desired_link, link)
-        head = (target[0] - last[0], target[1] - last[1], target[2] - last[2])
+        last = last_link(ops, chain.links[:-1], subtract(target, start.root), desired_link, link)
         # One link has one solution for every solver, and TWO_BONE refuses one link.
         other_options = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
-        others = after(ops, start.without_tip, goal._replace(target=head), other_options)
-        ex, ey, ez = others.points[-1]
-        tip = (ex + last[0], ey + last[1], ez + last[2])
+        others = after(ops, start.without_tip, goal._replace(target=subtract(target, last)), other_options)
+        tip = add(others.points[-1], last)
         better = may_rotate & (distance_between(ops, tip, target) <= allowed * unit)
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
@@ -391,7 +374,7 @@ def _rotation_within_limits(
         at_tip = coordinates_of(ops, chain, plain.frames)
         _, again, error = rotate_least(ops, chain, at_tip, reference, goal, Termination(tolerance, steps))
         placed = again.where(ops, is_off, placed)
-    points = [(root[0] + unit * x, root[1] + unit * y, root[2] + unit * z) for x, y, z in placed.joints]
+    points = [onward(root, unit, joint) for joint in placed.joints]
     allowed = ops.maximum(tolerance, _MOST_ERROR_RATIO * plain.error) * unit
     falls_back = distance_between(ops, points[-1], target) > allowed
     return (
@@ -408,10 +391,10 @@ def _present_or(
     Limits may keep rotation and bend off, and each solve, from the pose of the one before, would take another way to
     them: an arm with its clavicle rotated by more than 1 degree at a second press of Solve in 35 of 60 poses.
     """
-    chain, unit, (x, y, z) = start.constrained_chain, start.chain.total_length, start.root
+    chain, unit = start.constrained_chain, start.chain.total_length
     assert chain is not None  # this function is for chains with limits only
     placed = place(ops, chain, coordinates_of(ops, chain, start.frames))
-    points = [(x + unit * px, y + unit * py, z + unit * pz) for px, py, pz in placed.joints]
+    points = [onward(start.root, unit, joint) for joint in placed.joints]
     error = distance_between(ops, points[-1], goal.target) / unit
     stays = error <= options.tolerance
     if not ops.any(stays):
@@ -441,8 +424,7 @@ def _angle_off(ops: Operations, start: StartPose, goal: ChainGoal, found: Compon
 def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
     """Bring the tip to the target and the bend toward the pole by the solver that the options name.
 
-    The solver gets positions relative to the root, in units of the chain's length: its thresholds don't depend on
-    scale.
+    It gets positions relative to the root, in units of the chain's length: its thresholds don't depend on scale.
     """
     unit, root = start.chain.total_length, start.root
     target = relative_to(goal.target, root, unit)
@@ -457,8 +439,7 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
         solver = FABRIK  # one pose of the family is at the target, and it is found without iterations
     points, frames, sweeps = solver.solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)
-    rx, ry, rz = root
-    joints = [(rx + unit * px, ry + unit * py, rz + unit * pz) for px, py, pz in points]
+    joints = [onward(root, unit, point) for point in points]
     status = status_of(ops, start, target, options.softness, error <= options.tolerance)
     return ComponentSolution(start.batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
 
@@ -466,11 +447,8 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
 def status_of(ops: Operations, start: StartPose, target: Vector, softness: float, reached: Condition) -> Component:
     """Return how a solve ended: reached, else out of reach by the reach test, else limited or stalled.
 
-    Args:
-        start: the chain.
-        target: from the root, in units of the chain's length.
-        softness: part of the reach over which the chain eases; a target beyond its beginning counts as out of reach.
-        reached: whether the error is within the tolerance.
+    A target at a distance (``target``, from the root, in units of the chain's length) at which softness keeps the tip
+    from it counts as out of reach.
     """
     if ops.all(reached):
         return ops.where(reached, _REACHED, _STALLED)
@@ -501,11 +479,13 @@ def _rotate_pole_by_angle(
     zero = 0.0 * angle * chord[0]
     w, x, y, z = IDENTITY
     twist: Quaternion = choose_parts(ops, straight, rotation, (zero + w, zero + x, zero + y, zero + z))
-    transport_links = start.transport
-
-    def transport(
-        ops: Operations, start: StartPose, points: Sequence[Vector], rotation: Quaternion | None
-    ) -> list[Quaternion]:
-        return transport_links(ops, start, points, None if rotation is None else multiply(rotation, twist))
-
-    return replace(start, transport=transport), rotated
+    transport = start.transport
+    return (
+        replace(
+            start,
+            transport=lambda ops, start, points, rotation: transport(
+                ops, start, points, rotation and multiply(rotation, twist)
+            ),
+        ),
+        rotated,
+    )

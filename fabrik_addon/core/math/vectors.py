@@ -39,6 +39,21 @@ def scale(a: Vector, factor: Component) -> Vector:
     return a[0] * factor, a[1] * factor, a[2] * factor
 
 
+def add(a: Vector, b: Vector) -> Vector:
+    """Return ``a + b``."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def subtract(a: Vector, b: Vector) -> Vector:
+    """Return ``a - b``."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def onward(a: Vector, factor: Component, b: Vector) -> Vector:
+    """Return ``a + factor b``."""
+    return a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2]
+
+
 def combination(p: Component, a: Vector, q: Component, b: Vector) -> Vector:
     """Return ``p a + q b``."""
     return p * a[0] + q * b[0], p * a[1] + q * b[1], p * a[2] + q * b[2]
