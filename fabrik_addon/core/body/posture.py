@@ -7,25 +7,17 @@ POSTURE_WEIGHTS = {'HIPS': 400.0, 'SPINE': 10.0, 'CHEST': 20.0, 'NECK': 20.0, 'H
 
 The posture task is the sum of ``weight * angle^2`` over the joints: of two joints that bring a hand to the same place
 the one of smaller weight rotates. So a target within the arm's reach rotates the arm, and a target beyond it the
-clavicle, the spine and the hips too, whose weight is also that of their translation. That the trunk takes part in a
-reach mostly where arm and shoulder blade don't suffice was measured by Kaminski, Bock and Gentile (1995).
+clavicle, the spine and the hips too, whose weight is also that of their translation (Kaminski, Bock and Gentile 1995).
 
-Those of hips and clavicles are of the six pairs of 400, 200 and 100 with 8 and 40 that ``scripts/fit_posture.py``
-compares by how hips, spine and clavicle share what the arm leaves of captured reaches beyond 1.1 arm's lengths (bench
-row "body-reach"). These shares are 0.34 from the captured ones with these, 0.39 with 400 and 8, 0.25 with 100 and 40.
-But with 200 for the hips the center of mass came up to 0.01 of the height outside the feet where the hips were led low,
-with 400 not at all. In reaches of a jump clavicles turned by up to 30 degrees with 8, with 40 by up to 8; as arms rise,
-people's clavicles rise by 11 to 15 degrees at most (Ludewig et al. 2004).
-
-Those of spine, chest, neck and head are of the 22 sets that were compared on 12 poses each of four captured motions,
-from rest by six handles: the mean distance of the joints that no handle holds is 0.70 of that by Blender's own IK, with
-40 for spine and chest, 10 for the neck and 5 for the head 0.79.
+Those of hips and clavicles are fitted to captured reaches (``scripts/fit_posture.py``, bench row "body-reach"), except
+that the hips' are large enough to keep the center of mass over the feet where the hips are led low, and the clavicles'
+large enough to keep these within the 15 degrees by which people's rise (Ludewig et al. 2004). Those of spine, chest,
+neck and head are the best of 22 sets for the joints that no handle holds, in four captured motions.
 """
 
 MOST_TURNED_WEIGHT = 40.0
 """Largest weight of the rotation of a bone that is turned by its handle. With 400 for the hips the posture task holds
-them against the turn: over planted feet Rigify's human turned them by 21.5 of 30 degrees, with this weight by all 45 of
-45, the limits of legs the same."""
+them against the turn: over planted feet Rigify's human turned them by 21.5 of 30 degrees."""
 
 FLAT_WEIGHT, FLAT_BOUND = 10.0, 0.011
 """Weight of the rotation of a planted foot beside the other tasks of its level, and the angle (radians) from which on
@@ -35,9 +27,8 @@ LIFTED, LETS_GO = 0.05, 6.0
 """Height h over that of the skeleton up to which a foot that is pulled keeps its rotation, and the power p with which
 the weight of that rotation falls above it: ``(LIFTED / h)^p``.
 
-Of captured feet on the floor (pybullet's, from rest by six handles) those that kept their rotation were off by 25
-degrees (median), those that followed the leg by 36; lifted by 0.1 to 0.3 of the height by 55 and 37, higher by 71 and
-43. A bound on the cost of the rotation that falls with h does the same and takes 1.6 times as long for a move.
+Captured feet on the floor are nearer to those that keep their rotation, by 25 degrees (median) to 36, and feet lifted
+by more than 0.1 of the height nearer to those that follow the leg, by 37 to 55.
 """
 
 HELD_WEIGHT = 4.0
@@ -50,8 +41,5 @@ LOOKING = 11
 """Priority of a look at a point: below those of all handles, which are at most 9, and of their rotations."""
 
 LOOKING_WEIGHTS = {'SPINE': 40.0, 'CHEST': 40.0, 'NECK': 10.0, 'HEAD': 5.0}
-"""Weights of these roles in the posture task of a body whose head looks at a point.
-
-The head turns most in a gaze shift, and the torso contributes little (Sidenmark and Gellersen 2019): with these weights
-head and neck of Rigify's human take 84 % of a turn, with ``POSTURE_WEIGHTS`` 37 %.
-"""
+"""Weights of these roles in the posture task of a body whose head looks at a point: the head turns most in a gaze
+shift, and the torso little (Sidenmark and Gellersen 2019)."""

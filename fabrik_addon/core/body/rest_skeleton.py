@@ -78,18 +78,10 @@ def read_skeleton(
     tails: ArrayLike,
     usable: Sequence[bool] | None = None,
 ) -> RestSkeleton:
-    """Check the input, and leave out the bones that may not take part.
+    """Check the input (arguments as of ``recognise``), and leave out the bones that may not take part.
 
-    Args:
-        names: (B,) bone names.
-        parents: (B,) index of each bone's parent, -1 for none.
-        heads: (B, 3) rest positions of the heads.
-        tails: (B, 3) rest positions of the tails.
-        usable: (B,) whether each bone may take part; None is all.
-
-    Returns:
-        The skeleton. The parent of a bone whose own parent doesn't take part is the nearest ancestor that does, or a
-        bone in the same place as an ancestor that doesn't.
+    The parent of a bone whose own parent doesn't take part is the nearest ancestor that does, or a bone in the same
+    place as an ancestor that doesn't.
 
     Raises:
         FabrikError: lengths differ, a parent doesn't exist, parents go round in a circle, a position is not finite, or
