@@ -1,18 +1,52 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is measured of a skeleton once its limbs are known: which of them stand, and where forward is."""
+"""What is measured of a skeleton once its limbs are known, and what its shape says then: a role for each bone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..math.operations import Array
 from .limbs import Limb, Limbs, Pair, end_point
+from .part import Role, Side
 from .rest_skeleton import RestSkeleton
 from .symmetry import Plane, Subtrees
 
 GROUND = 0.15
 """Height of the end of a limb, in units of the skeleton's height, up to which the limb stands on the ground."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the shape says about one bone."""
+
+    role: Role
+    side: int
+    """1 on the side that the plane's axis points to, -1 on the other, 0 in the middle."""
+    limb: int
+    confidence: float
+
+
+@dataclass
+class ShapeReading:
+    """What the shape says."""
+
+    creature: str
+    up: Array
+    forward: Array
+    sureness: float
+    """0 to 1: how sure ``forward`` is, and with it which side is left."""
+    plane: Plane
+    guesses: dict[int, Guess] = field(default_factory=dict)
+    reason: str = ""
+    """Why nothing is said, if so."""
+
+    def side(self, sign: int) -> Side:
+        """Return the side that a sign stands for."""
+        if sign == 0:
+            return Side.CENTER
+        left = float(np.cross(self.up, self.forward) @ self.plane.axis)
+        return Side.LEFT if sign * left > 0.0 else Side.RIGHT
 
 
 @dataclass(frozen=True)

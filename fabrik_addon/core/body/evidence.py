@@ -4,11 +4,11 @@
 
 from dataclasses import dataclass, replace
 
+from .anatomy import Guess, ShapeReading
 from .bone_names import TRUNK, NameReading
 from .creature import ARM, LEG, WITH_LIMBS
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
-from .shape_reading import Guess, ShapeReading
 
 RICH = 6
 """Different roles, or bones, whose names have to be read so that a name which tells nothing counts as well."""

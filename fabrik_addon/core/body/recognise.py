@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..math.operations import Array
+from .anatomy import ShapeReading
 from .bone_names import TRUNK, NameReading, read_names
 from .creature import ARM, CREATURES, LEG, WITH_LIMBS
 from .evidence import RICH, Estimate, combine_evidence, takes_arms_for_legs, tells_much
 from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
-from .shape_reading import ShapeReading
 
 SURE_WAY = 0.5
 """Sureness of forward from which on names of arms and legs don't turn it round."""

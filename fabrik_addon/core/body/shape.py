@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import Array
-from .anatomy import GROUND, Anatomy
+from .anatomy import GROUND, Anatomy, Guess, ShapeReading
 from .creature import CREATURES, FISH, HUMAN, QUADRUPED, WITH_LIMBS, LimbKind
 from .limbs import LONG, Limb, Pair, end_point, find_limbs, take_limb
 from .part import Role
 from .rest_skeleton import RestSkeleton
 from .segments import MOST_LIMB_BONES, segment_roles
-from .shape_reading import Guess, ShapeReading
 from .symmetry import Plane, find_plane, measure_subtrees
 from .trunk import NO_JOINT, put_trunk
 

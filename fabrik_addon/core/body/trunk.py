@@ -5,12 +5,11 @@
 import numpy as np
 
 from ..math.operations import Array
-from .anatomy import Anatomy
+from .anatomy import Anatomy, Guess, ShapeReading
 from .creature import Creature
 from .limbs import LONG, Limb, Pair, take_limb
 from .part import Role
 from .rest_skeleton import RestSkeleton
-from .shape_reading import Guess, ShapeReading
 from .symmetry import SHORT, tails_are_true
 
 NO_JOINT = 0.004
