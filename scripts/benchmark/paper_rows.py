@@ -173,7 +173,7 @@ def _run_ccd(joints: Array, target: Array) -> tuple[int, float]:
 
 def _run_sweeps(sweep: Callable[..., None], joints: Array, target: Array) -> tuple[int, float]:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
-    goal, links = tuple(target.tolist()), links_of(link_lengths(joints).tolist())
+    goal, links = tuple(target.tolist()), links_of(tuple(link_lengths(joints).tolist()))
     start = time.perf_counter()
     tip = points[-1]
     number = 0

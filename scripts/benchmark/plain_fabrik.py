@@ -24,7 +24,7 @@ def plain_sweeps(joints: Array, targets: Array, tolerance: float) -> NDArray[np.
         targets: (T, 3)
         tolerance: distance that counts as reached.
     """
-    links = links_of(link_lengths(joints).tolist())
+    links = links_of(tuple(link_lengths(joints).tolist()))
     points: list[Point] = [np.repeat(joint[:, None], len(targets), axis=1) for joint in joints]
     target = targets.T
     sweeps = np.full(len(targets), CAP)

@@ -22,7 +22,7 @@ from tests.unit.constrained_chains import feasible_pose, random_constrained_chai
 
 def swept(joints: Array, target: Array) -> Array:
     points: list[Point] = [tuple(joint) for joint in joints.tolist()]
-    ccd_sweep(SCALAR, points, links_of(link_lengths(joints).tolist()), tuple(target.tolist()))
+    ccd_sweep(SCALAR, points, links_of(tuple(link_lengths(joints).tolist())), tuple(target.tolist()))
     return np.array(points)
 
 

@@ -50,8 +50,8 @@ def plain_sweeps(joints: Array, lengths: list[float], target: Array, tolerance: 
     """How many sweeps FABRIK needs on its own."""
     points = points_of(joints)
     for sweep in range(1, 2000):
-        backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
-        forward_pass(SCALAR, points, links_of(lengths))
+        backward_pass(SCALAR, points, links_of(tuple(lengths)), tuple(target.tolist()))
+        forward_pass(SCALAR, points, links_of(tuple(lengths)))
         if np.linalg.norm(np.array(points[-1]) - target) <= tolerance:
             return sweep
     return 2000
@@ -70,11 +70,11 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 ) -> None:
     joints, lengths, target = problem(np.random.default_rng(seed), count, reach)
     points = points_of(joints)
-    backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
+    backward_pass(SCALAR, points, links_of(tuple(lengths)), tuple(target.tolist()))
     pulled = np.array(points)
     np.testing.assert_array_equal(pulled[-1], target)
     np.testing.assert_array_equal(pulled[0], joints[0])
-    forward_pass(SCALAR, points, links_of(lengths))
+    forward_pass(SCALAR, points, links_of(tuple(lengths)))
     pushed = np.array(points)
     np.testing.assert_array_equal(pushed[0], joints[0])
     # Every joint goes to the point at the link's length from its neighbour, toward where the joint was.
@@ -89,13 +89,13 @@ def test_a_backward_pass_starts_at_the_target_and_a_forward_pass_at_the_root(
 def test_the_papers_first_sweep_by_hand() -> None:
     # Two links of one, straight up; the target is one to the side and one up.
     points: list[Point] = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
-    backward_pass(SCALAR, points, links_of([1.0, 1.0]), (1.0, 1.0, 0.0))
+    backward_pass(SCALAR, points, links_of((1.0, 1.0)), (1.0, 1.0, 0.0))
     assert points == [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (1.0, 1.0, 0.0)]
     points = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)]
-    backward_pass(SCALAR, points, links_of([1.0, 1.0]), (1.0, 0.0, 0.0))
+    backward_pass(SCALAR, points, links_of((1.0, 1.0)), (1.0, 0.0, 0.0))
     half = np.sqrt(0.5)
     np.testing.assert_allclose(points, [(0.0, 0.0, 0.0), (1 - half, half, 0.0), (1.0, 0.0, 0.0)])
-    forward_pass(SCALAR, points, links_of([1.0, 1.0]))
+    forward_pass(SCALAR, points, links_of((1.0, 1.0)))
     elbow = unit((1 - half, half, 0.0))
     np.testing.assert_allclose(points[1], elbow)
     np.testing.assert_allclose(points[2], elbow + unit(np.array([1.0, 0.0, 0.0]) - elbow))
@@ -144,8 +144,8 @@ def test_sweeps_end_at_the_cap_with_what_they_have() -> None:
     joints, lengths, target = problem(np.random.default_rng(4), 6, 0.99)
     points = points_of(joints)
     for _ in range(3):
-        backward_pass(SCALAR, points, links_of(lengths), tuple(target.tolist()))
-        forward_pass(SCALAR, points, links_of(lengths))
+        backward_pass(SCALAR, points, links_of(tuple(lengths)), tuple(target.tolist()))
+        forward_pass(SCALAR, points, links_of(tuple(lengths)))
     single, sweeps = sweep_to_target(SCALAR, points_of(joints), lengths, tuple(target.tolist()), False, Stop(1e-9, 3))
     assert sweeps == 3
     np.testing.assert_array_equal(single, points)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.math.law_of_cosines import middle_joint
+from fabrik_addon.core.fabrik.passes import middle_joint
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
 
 ALONG, SIDE = (0.0, 0.6, 0.8), (1.0, 0.0, 0.0)

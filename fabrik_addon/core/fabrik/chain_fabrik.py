@@ -27,7 +27,6 @@ from math import atan2, hypot
 from typing import NamedTuple
 
 from ..goals.pole import NO_BEND, bend_direction, bend_plane, bends_toward_pole, pole_axes, rotate_pole
-from ..math.law_of_cosines import middle_joint
 from ..math.operations import (
     SCALAR,
     Array,
@@ -60,7 +59,7 @@ from ..math.vectors import (
 from ..model.chain_start import StartPose
 from ..problem import Chain, PoleShape
 from .exact_finish import close_exactly
-from .passes import Stop, reach_test, straight_to_target, sweep_to_target
+from .passes import Stop, middle_joint, reach_test, straight_to_target, sweep_to_target
 from .planar_pose import bend_angles, planar_pose
 from .pole_shape import number_of_bend, shaped_pose
 

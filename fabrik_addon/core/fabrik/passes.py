@@ -15,7 +15,7 @@ With joints ``p_1`` (root) to ``p_n`` (tip), link lengths ``d_i = |p_i+1 - p_i|`
 Both stages together are a sweep. After ``PLAIN_SWEEPS`` sweeps they are accelerated (``acceleration``): near full
 extension FABRIK needs hundreds of sweeps without acceleration.
 
-Joints are lists of components (``math.operations``), root first and at the origin, in units of the chain's length.
+Joints have the root first and at the origin, in units of the chain's length.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,13 +26,13 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from ..math.operations import Component, Components, Condition, Operations, Point, Selection, Vector
-from ..math.vectors import scale
+from ..math.operations import TINY, Component, Components, Condition, Operations, Point, Selection, Vector
+from ..math.vectors import combination, scale, vectors_of
 from .acceleration import Mixing
 
 PLAIN_SWEEPS = 6
-"""Sweeps of a chain before acceleration begins: most targets are reached by then, and the steps of the first sweeps are
-too long for a linear model of the sweep."""
+"""Sweeps of a chain before acceleration begins: most targets are reached by then, and the first steps are too long for
+a linear model of the sweep."""
 
 COMPACT_BELOW = 0.75
 """Share of the batch items in the arrays that go on, up to which they alone are gathered: a gather costs a numpy call
@@ -68,6 +68,32 @@ def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector,
     return joints
 
 
+def middle_joint(
+    ops: Operations, first: float, second: float, distance: Component, along: Vector, side: Vector
+) -> Vector:
+    """Return the joint between two links whose ends are given, from the root of the first one.
+
+    In the triangle of the link lengths a, b and the distance d the joint is at ``p u + q v``, where u points from the
+    root to the target and v, perpendicular to u, to the side of the bend; by the law of cosines:
+
+        p = a cos = (d^2 + a^2 - b^2) / (2 d)
+        q = a sin = sqrt(a^2 - p^2)
+
+    ``a^2 - b^2`` is computed as ``(a - b)(a + b)``, which loses no digits where the links are nearly equal.
+
+    Args:
+        first: a, length of the link at the root.
+        second: b, length of the other link.
+        distance: d, from the root to the target, from ``|a - b|`` to ``a + b``.
+        along: u, unit vector.
+        side: v, unit vector perpendicular to u.
+    """
+    # Equal links and a target at the root: p is 0 / (0 + TINY) = 0, so that the joint is at ``a v``.
+    p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + TINY)
+    q = ops.sqrt(ops.maximum(first * first - p * p, 0.0))
+    return combination(p, along, q, side)
+
+
 class Links(NamedTuple):
     """The links of a chain in the orders of both passes."""
 
@@ -78,16 +104,9 @@ class Links(NamedTuple):
     """From the joint before the tip to the joint after the root: each with the length of the link after it."""
 
 
-def links_of(lengths: Sequence[float]) -> Links:
-    """Return links, given their lengths from the root to the tip.
-
-    They are cached: every move of a drag has the same, and to make them takes 0.6 us for 3 links and 3 us for 30.
-    """
-    return _links_of(tuple(lengths))
-
-
 @lru_cache(maxsize=64)
-def _links_of(lengths: tuple[float, ...]) -> Links:
+def links_of(lengths: tuple[float, ...]) -> Links:
+    """Return links, given their lengths from the root to the tip: the same at every move of a drag."""
     return Links(lengths, [*enumerate(lengths, 1)], [*enumerate(lengths)][:0:-1])
 
 
@@ -170,7 +189,7 @@ def sweep_to_target(
     is_whole = not ops.any(done)
     if not is_whole:
         goal, *points = ops.gather(items, [goal, *points])
-    links, iterations, run = links_of(lengths), stop.iterations, sweep.run
+    links, iterations, run = links_of(tuple(lengths)), stop.iterations, sweep.run
     # Squares, because distances are only compared; negative for the batch items that have ended and are still there.
     limit: Component = stop.tolerance * stop.tolerance + 0.0 * goal[0]
     mixing: Mixing | None = None
@@ -203,25 +222,12 @@ def sweep_to_target(
                     if mixing is not None:
                         mixing.gather(rest)
             if mixing is not None:
-                _accelerate(ops, sweep, links, mixing, before, points, error)
+                mixed = mixing.next_input(before, [*chain.from_iterable(points[sweep.moved])], error)
+                points[sweep.moved] = ops.points(vectors_of(mixed))
+                sweep.restore(ops, points, links)
     except ZeroDivisionError:
         pass  # one pose with coinciding joints, which are NaN in a batch: its result is its initial pose
     return _vectors(ops.replaced(initial, ended_items, ended_points)), counts[0]
-
-
-def _accelerate(
-    ops: Operations,
-    sweep: Sweep,
-    links: Links,
-    mixing: Mixing,
-    before: Components,
-    points: list[Point],
-    error: Component,
-) -> None:
-    """Replace the joints, in place, by the accelerated ones, given those before and after the last sweep."""
-    mixed = mixing.next_input(before, [*chain.from_iterable(points[sweep.moved])], error)
-    points[sweep.moved] = ops.points([*zip(mixed[::3], mixed[1::3], mixed[2::3], strict=True)])
-    sweep.restore(ops, points, links)
 
 
 def _vectors(points: Sequence[Point]) -> list[Vector]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ..math.operations import SCALAR, TINY, Component, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
 from ..math.rigid_fit import fit_frame
-from ..math.vectors import relative_to
+from ..math.vectors import relative_to, vectors_of
 from ..model.frame_transport import transport_rotation
 from ..model.skeleton import Tree
 from ..model.tree_start import StartTree
@@ -123,8 +123,7 @@ def sweep_tree(
 def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Component) -> list[Vector]:
     """Return the accelerated joints for the next sweep, given the joints before and after the last sweep."""
     before, after = ([part for joint in row for part in joint] for row in (state, swept))
-    flat = mixing.next_input(before, after, error)
-    return [*zip(flat[0::3], flat[1::3], flat[2::3], strict=True)]
+    return vectors_of(mixing.next_input(before, after, error))
 
 
 def backward_pass(

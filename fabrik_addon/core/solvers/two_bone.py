@@ -11,9 +11,8 @@ Within limits the closed form is kept where the limits allow it. Else the neares
 reference pose of ``reach_within_limits``.
 """
 
-from ..fabrik.passes import reach_test, straight_to_target
+from ..fabrik.passes import middle_joint, reach_test, straight_to_target
 from ..goals.pole import bend_plane
-from ..math.law_of_cosines import middle_joint
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
