@@ -19,20 +19,11 @@ from .operations import Array, IntegerArray
 def slopes_of(times: Array, values: Array) -> Array:
     """Return the slopes (K, C) of samples (K, C) at ascending times (K,).
 
-    The slope of an inner sample is that of the parabola through the sample and its two neighbours, at the sample: with
-    the intervals h and k before and after it, and the slopes m and n of the chords to its neighbours, it is ``(m k + n
-    h) / (h + k)``. The slope of the first and of the last sample is that of the chord to its neighbour, and 0 where
-    there is only one sample.
+    The slope of an inner sample is that of the parabola through the sample and its two neighbours: with the intervals h
+    and k before and after it, and the slopes m and n of the chords to its neighbours, it is ``(m k + n h) / (h + k)``.
+    The slope of the first and of the last sample is that of the chord, and 0 where there is only one sample.
     """
-    if len(times) < 2:
-        return np.zeros_like(values)
-    steps = np.diff(times)[:, None]
-    rises = np.diff(values, axis=0) / steps
-    slopes = np.empty_like(values)
-    slopes[0], slopes[-1] = rises[0], rises[-1]
-    before, after = steps[:-1], steps[1:]
-    slopes[1:-1] = (rises[:-1] * after + rises[1:] * before) / (before + after)
-    return slopes
+    return np.gradient(values, times, axis=0) if len(times) > 1 else np.zeros_like(values)
 
 
 def interpolate(times: Array, values: Array, slopes: Array, kept: IntegerArray) -> Array:

@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rotation that fits a rigid body to given points best (Wahba's problem).
 
-Of the rotations R, find the one that maximises ``trace(R^T A)`` with ``A = sum w_i t_i o_i^T``, which is the R that
-minimises ``sum w_i |R o_i - t_i|^2``: o_i are the offsets of the body's points from its pivot, t_i the desired offsets,
-w_i weights (Wahba 1965). The iteration of Mueller, Bender, Chentanez and Macklin ("A robust method to extract the
-rotational part of deformations", 2016) rotates R by the vector
+The rotation R that minimises ``sum w_i |R o_i - t_i|^2`` maximises ``trace(R^T A)`` with ``A = sum w_i t_i o_i^T``: o_i
+are the offsets of the body's points from its pivot, t_i the desired offsets, w_i weights (Wahba 1965). The iteration of
+Mueller, Bender, Chentanez and Macklin ("A robust method to extract the rotational part of deformations", 2016) rotates
+R by the vector
 
     omega = (sum over the axes k: r_k x a_k) / |sum over the axes k: r_k . a_k|
 
-where r_k and a_k are the columns of R and of A. It starts from the body's present frame and ends when
-|omega| is below ``LAST_ANGLE``, at the latest after ``MOST_ITERATIONS`` steps. Points on one line through the
-pivot leave the rotation about that line undetermined: the iteration doesn't change it, whereas eigenvectors or singular
-vectors of A would give an arbitrary one.
+where r_k and a_k are the columns of R and of A. Points on one line through the pivot leave the rotation about that line
+undetermined: the iteration doesn't change it, whereas singular vectors of A would give an arbitrary one.
 """
 
 import math
@@ -20,12 +18,13 @@ from collections.abc import Sequence
 
 from .operations import TINY, Component, Vector
 from .quaternions import Quaternion, multiply
+from .vectors import onward
 
 MOST_ITERATIONS = 4
 """Bound on the iterations of one fit."""
 
 LAST_ANGLE = 1e-3
-"""Angle of a rotation omega (radians) after which the iteration ends: the error left is below its square, 1e-6."""
+"""Angle |omega| (radians) after which the iteration ends: the error left is below its square, 1e-6."""
 
 
 def fit_frame(
@@ -41,13 +40,10 @@ def fit_frame(
     """
     columns: list[Vector] = []
     for axis in range(3):
-        x: Component = 0.0
-        y: Component = 0.0
-        z: Component = 0.0
+        column: Vector = (0.0, 0.0, 0.0)
         for offset, place, weight in zip(offsets, desired, weights, strict=True):
-            share = weight * offset[axis]
-            x, y, z = x + share * place[0], y + share * place[1], z + share * place[2]
-        columns.append((x, y, z))
+            column = onward(column, weight * offset[axis], place)
+        columns.append(column)
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = columns
     for _ in range(MOST_ITERATIONS):
         (px, py, pz), (qx, qy, qz), (rx, ry, rz) = _axes(frame)
