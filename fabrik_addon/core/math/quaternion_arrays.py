@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rotations of many frames: arrays of quaternions (..., 4), (w, x, y, z), and their conversion from F-curve values.
 
-The cross product of many vectors, and its matrices, are here, too.
-
-Unlike ``math.quaternions``, whose quaternions are tuples of components, each of these is one array, as F-curves are
-read in bulk.
+The cross product of many vectors, and its matrices, are here, too. The quaternions of ``math.quaternions`` are tuples.
 """
 
 import numpy as np
@@ -97,11 +94,8 @@ def angle_between(p: Array, q: Array) -> Array:
 
 
 def signed_alike(q: Array, before: Array) -> Array:
-    """Return the same rotations (F, 4) with the signs that make each quaternion nearest to the one before it.
-
-    Args:
-        q: (F, 4) in order of time.
-        before: (4,) quaternion of the frame before the first one.
+    """Return the same rotations (F, 4), signed so that each is nearest to the one before, the first to ``before``
+    (4,).
     """
     previous = np.concatenate([before[None], q[:-1]])
     signs = np.where((q * previous).sum(axis=1) < 0.0, -1.0, 1.0)

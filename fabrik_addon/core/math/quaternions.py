@@ -14,17 +14,12 @@ ScalarQuaternion: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]
 """A ``Quaternion`` of one pose."""
 
 OPPOSITE = 1e-7
-"""Difference of an angle between directions from 180 degrees (radians) up to which the directions count as opposite.
-
-The axis of their rotation is their vector product, which rounding leaves uncertain by 1e-16 of the product of their
-lengths: by an angle of 1e-9 radians at this threshold, by any angle where the directions are opposite.
-"""
+"""Difference of an angle between directions from 180 degrees (radians) up to which the directions count as opposite:
+the axis of their rotation is uncertain by 1e-9 radians at this threshold."""
 
 UNIT_MISFIT = 1e-2
-"""Largest difference of a unit quaternion's squared norm from 1 that is taken for rounding.
-
-Blender's quaternions of 600,000 matrices, some singular, differed by up to 6e-4; a rest frame is a product of three.
-"""
+"""Largest difference of a unit quaternion's squared norm from 1 that is taken for rounding: Blender's quaternions of
+matrices differ by up to 6e-4, and a rest frame is a product of three."""
 
 IDENTITY: ScalarQuaternion = (1.0, 0.0, 0.0, 0.0)
 
