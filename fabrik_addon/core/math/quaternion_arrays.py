@@ -94,9 +94,7 @@ def angle_between(p: Array, q: Array) -> Array:
 
 
 def signed_alike(q: Array, before: Array) -> Array:
-    """Return the same rotations (F, 4), signed so that each is nearest to the one before, the first to ``before``
-    (4,).
-    """
+    """Return the same rotations (F, 4), signed so that each is near the one before, the first near (4,) ``before``."""
     previous = np.concatenate([before[None], q[:-1]])
     signs = np.where((q * previous).sum(axis=1) < 0.0, -1.0, 1.0)
     return q * np.cumprod(signs)[:, None]
