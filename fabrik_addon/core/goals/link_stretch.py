@@ -13,29 +13,17 @@ from ..math.vectors import dot
 
 STRETCH_SOLVES = 4
 """Bound on the further solves of a chain that a pole, a rotation or joint limits keep from pointing at its target; one
-is usual.
-
-The target of a further solve is divided by the factor found before, about the root.
-"""
+is usual."""
 
 STRETCH_GAIN = 0.8
 """Ratio of the error of a further solve to the error before it, below which one more is made."""
 
 STRETCH_ROUNDING = 1e-6
-"""Share of the error by which a further solve must lessen it to be taken.
-
-Of two poses whose errors differ by rounding alone the one found first stays: they may differ visibly in the joints that
-limits and target leave undetermined.
-"""
+"""Share of the error by which a further solve must lessen it to be taken: poses whose errors differ by rounding alone
+may differ visibly in the joints that limits and target leave undetermined."""
 
 
 def stretch_factor(ops: Operations, tip: Vector, target: Vector, most: float) -> Component:
-    """Return the factor f from 1 to ``most`` that minimises ``|f p - t|``: ``p . t / p . p``, clamped.
-
-    Args:
-        tip: p, from the chain's root.
-        target: t, from the chain's root.
-        most: largest factor.
-    """
+    """Return the factor f, 1 to ``most``, that minimises ``|f p - t|`` (from the root): ``p . t / p . p``, clamped."""
     nearest = dot(tip, target) / (dot(tip, tip) + TINY)
     return ops.minimum(ops.maximum(nearest, 1.0), most)

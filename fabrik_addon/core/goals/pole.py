@@ -1,11 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Poles: the plane in which a chain bends, and the side of it to which the joints bend.
-
-The bend plane holds the root, the target and the pole. ``bend_plane`` gives its side, the unit vector v perpendicular
-to the line root-target on the pole's side, and the rotation about the root that brings the chain's own bend to v. In
-that plane a chain bends to v at every joint (``fabrik.planar_pose``); ``bends_toward_pole`` tells whether it does.
-"""
+"""Poles: the plane in which a chain bends, of root, target and pole, and the side of it to which the joints bend."""
 
 from collections.abc import Sequence
 
@@ -71,14 +66,9 @@ def bend_direction(ops: Operations, joints: Sequence[Vector], along: Vector) -> 
 
 
 def pole_axes(ops: Operations, chord: Vector, pole: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return the orthonormal axes in which the angle from pole to bend is measured.
+    """Return the orthonormal axes in which the angle from pole to bend is measured, given chord and pole from the root.
 
-    Args:
-        chord: from the root to the target or to the tip.
-        pole: from the root.
-
-    Returns:
-        u, the direction of the chord; v, perpendicular to u on the pole's side; u x v.
+    These are u, the direction of the chord; v, perpendicular to u on the pole's side; and u x v.
     """
     along = scale(chord, 1.0 / (norm(ops, chord) + TINY))
     side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
@@ -86,15 +76,11 @@ def pole_axes(ops: Operations, chord: Vector, pole: Vector) -> tuple[Vector, Vec
 
 
 def bend_vector(joints: Sequence[Vector], along: Vector) -> Vector:
-    """Return b - (b . u) u, with b the sum of the inner joints, each from the root.
+    """Return b - (b . u) u, with b the sum of the inner joints, each from the root, and u the unit vector ``along``.
 
     With the axes u, v and w of ``pole_axes`` the angle from pole to bend about u is ``atan2(bend . w, bend . v)``. The
-    vector is linear in the joints, so that its Jacobian has one term per joint; ``bend_direction`` takes the largest
-    offset where offsets cancel out, and jumps there.
-
-    Args:
-        joints: from the chain's root to its tip.
-        along: u.
+    vector is linear in the joints, so that its Jacobian has one term per joint; ``bend_direction`` jumps where offsets
+    cancel out.
     """
     (rx, ry, rz), *inner, _ = joints
     x = y = z = 0.0 * along[0]
@@ -113,10 +99,10 @@ def bend_plane(
 ) -> tuple[Vector, Quaternion]:
     """Return the side v to which the chain bends, and the rotation that brings the chain's bend to that side.
 
-    v is a unit vector perpendicular to the line root-target. The rotation about the root is the shortest one that
-    brings the tip onto that line, then one about the line that brings the bend (``bend_direction``) to v. For a
-    straight chain, which has no bend, the second rotation brings the direction from the line root-tip of the chain
-    before to the pole (``side_toward``) to v instead: bones that were rotated to the pole stay rotated to it.
+    v is a unit vector perpendicular to the line root-target, on the pole's side. The rotation about the root is the
+    shortest one that brings the tip onto that line, then one about the line that brings the bend (``bend_direction``)
+    to v. For a straight chain it brings the direction from the line root-tip of the chain before to the pole
+    (``side_toward``) to v instead: bones that were rotated to the pole stay rotated to it.
 
     Args:
         joints: of the chain before, root at the origin.
@@ -124,8 +110,8 @@ def bend_plane(
         pole: from the root; None keeps the side of the chain's own bend.
         hint: direction that decides for a straight chain without a pole, or with a pole on the line root-target.
         shaped: joints of the pose of a family whose tip is as far from the root, in the axes u, v and u x v. The
-            rotation then brings the joints of the chain before to these, as nearly as a rotation about u can (by least
-            squares), instead of the bend to v: a chain with bends to both sides may have a sum of bends of zero.
+            rotation then brings the joints of the chain before nearest to these (``rotation_to_shape``) instead of the
+            bend to v: a chain with bends to both sides may have a sum of bends of zero.
     """
     swing = from_to(ops, first_direction(ops, [joints[-1], joints[1]]), along, hint)
     swung = [rotate(swing, joint) for joint in joints]
@@ -154,13 +140,9 @@ def rotation_to_shape(
     """Return cosine and sine, with a common factor, of the rotation about u of a chain's joints to those of a pose.
 
     Of the rotations about u the one by ``atan2(sum u . (o_j x f_j), sum o_j . f_j)`` is best by least squares, with the
-    offsets o and f of the joints of chain and pose from the line root-tip.
-
-    Args:
-        joints: of the chain, the root at the origin and the tip in the direction u.
-        side: v.
-        across: u x v.
-        shaped: joints of the pose, in the axes u, v and u x v.
+    offsets o and f of the joints of chain and pose from the line root-tip. The root of the chain is at the origin, its
+    tip in the direction u, and the joints of the pose (``shaped``) are in the axes u, v (``side``) and u x v
+    (``across``).
     """
     cosine = sine = 0.0 * side[0]
     for offset, (_, toward, over) in zip(joints[1:-1], shaped[1:-1], strict=True):

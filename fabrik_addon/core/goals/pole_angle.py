@@ -21,10 +21,8 @@ from ..problem import Pose
 from .pole import bend_direction, joints_from_root
 
 STRAIGHT_FOR_BLENDER = 1e-3
-"""Distance of the joints from the line root-tip, over the chain's length, up to which a chain is straight.
-
-Blender's own IK stops this near to a straight chain at full extension.
-"""
+"""Distance of the joints from the line root-tip, over the chain's length, up to which a chain is straight: Blender's
+own IK stops this near to full extension."""
 
 
 def from_blender(pose: Pose, blender_angle: float) -> float:
@@ -79,11 +77,9 @@ def is_straight(pose: Pose) -> bool:
 
 
 def _bend_and_axes(pose: Pose) -> tuple[Array, Array | None, Array, Array]:
-    """Return the line root-tip and, perpendicular to it, the bend and the first bone's x and z axes.
+    """Return the line root-tip and, perpendicular to it, the bend and the first bone's x and z axes, all (3,).
 
-    Returns:
-        (3,) unit vector of the line; (3,) unit vector of the bend, or None where the chain is straight; (3,) and (3,)
-        the axes without their components along the line, not unit vectors.
+    Line and bend are unit vectors; the bend is None where the chain is straight.
     """
     points, _ = joints_from_root(pose.positions)
     along = first_direction(SCALAR, [points[-1], points[1]])

@@ -5,9 +5,9 @@
 A chain that is solved with these poles keeps its poses.
 
 The side of a frame is the direction of its bend (``goals.pole.bend_direction``). In frames where the chain is straight
-the side of the frame before is carried along with the first bone: rotated by the rotation from the bone's frame then to
-its frame now. Frames before the first bend take the side of that bend, carried back to the first frame; if the chain is
-straight in all frames, the side is the +X axis of the first bone.
+the side of the frame before is carried along with the first bone. Frames before the first bend take the side of that
+bend, carried back to the first frame; if the chain is straight in all frames, the side is the +X axis of the first
+bone.
 """
 
 from collections.abc import Sequence
@@ -71,8 +71,7 @@ def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
 
     Args:
         pose: of a plain chain, without batch axes.
-        distance: of the pole from the line root-tip, less that of the joint farthest from the line, over the chain's
-            length.
+        distance: as of ``steady_poles``.
         pole_angle: of the chain, radians.
     """
     poses = Pose(pose.positions[None], pose.rotations[None])

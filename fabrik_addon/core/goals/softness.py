@@ -19,17 +19,12 @@ _LEAST_SOFTNESS = 1e-6
 
 
 def soft_target(ops: Operations, target: Vector, softness: float) -> Vector:
-    """Return the eased target: the point at the distance d' from the root, in the direction of the target.
-
-    Args:
-        target: from the chain's root, in units of its length.
-        softness: s, share of the chain's length over which it eases, 0 to 1.
-    """
+    """Return the eased target, at the distance d' from the root; from the root, in units of the chain's length."""
     return target if softness < _LEAST_SOFTNESS else scale(target, soft_share(ops, target, softness))
 
 
 def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
-    """Return ``d' / d``, 0 to 1; arguments as for ``soft_target``."""
+    """Return ``d' / d``, 0 to 1."""
     distance = norm(ops, target)
     if softness < _LEAST_SOFTNESS:
         return 1.0 + 0.0 * distance
@@ -40,5 +35,5 @@ def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
 
 
 def is_eased(ops: Operations, target: Vector, softness: float) -> Condition:
-    """Tell where ``d > a``: softness keeps the tip from the target. Arguments as for ``soft_target``."""
+    """Tell where ``d > a``: softness keeps the tip from the target."""
     return norm(ops, target) > 1.0 - softness if softness >= _LEAST_SOFTNESS else norm(ops, target) < 0.0

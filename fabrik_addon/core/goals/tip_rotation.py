@@ -12,7 +12,7 @@ angle is enough, as for a target out of reach, the last link has its direction i
 from collections.abc import Sequence
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
-from ..math.vectors import choose_parts, dot, norm, scale
+from ..math.vectors import choose_parts, distance_between, dot, norm, scale
 
 _ROTATION_HALVINGS = 40
 """Bisections of the angle between the two directions: the angle found is exact to pi / 2^40 (3e-12 radians)."""
@@ -47,7 +47,7 @@ def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired
 
 def _fits(ops: Operations, lengths: Sequence[float], target: Vector, link: Vector) -> Condition:
     """Tell whether the other links can reach from the root to the last joint: not too far and not too near."""
-    rest = norm(ops, (target[0] - link[0], target[1] - link[1], target[2] - link[2]))
+    rest = distance_between(ops, target, link)
     length = sum(lengths)
     shortest = 2.0 * max(lengths) - length
     # The slack matters most for a single link, which reaches one distance only.
