@@ -2,25 +2,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """FABRIK of a tree: passes from the effectors in to the root and out again (Aristidou and Lasenby 2011, section 4.1).
 
-Stage 1 goes from every effector toward the root. In the paper each branch gives a candidate position of its sub-base,
-and the sub-base moves to their centroid; from there stage 1 goes on toward the root. Stage 2 goes from the root
-outward, through every sub-base, to the effectors.
-
-Here a sub-base is a bone that carries the first joints of several branches, a rigid body (the rigid torso of Aristidou,
+In the paper's stage 1 each branch gives a candidate position of its sub-base, which moves to their centroid. Here a
+sub-base is a bone that carries the first joints of several branches, a rigid body (the rigid torso of Aristidou,
 Chrysanthou and Lasenby 2016). Stage 1 moves it to the position and rotation at which those joints are nearest to their
-candidates, in the sense of least squares weighted by the effectors beyond each (``math.rigid_fit``); stage 2 rotates it
-about its own joint alone. From sweep ``PLAIN_TREE_SWEEPS + 1`` on all joints are mixed as the joints of a chain are
-(``acceleration``). Sweeps end at the tolerance, at their largest number, or when they no longer reduce the error.
+candidates, by least squares weighted by the effectors beyond each (``math.rigid_fit``); stage 2 rotates it about its
+own joint alone. From sweep ``PLAIN_TREE_SWEEPS + 1`` on all joints are mixed as the joints of a chain are
+(``acceleration``).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..math.operations import SCALAR, TINY, Component, Vector
+from ..math.operations import SCALAR, TINY, Component, Vector, add_up
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate, x_axis
 from ..math.rigid_fit import fit_frame
-from ..math.vectors import relative_to, vectors_of
+from ..math.vectors import add, dot, norm, onward, subtract, vectors_of
 from ..model.frame_transport import transport_rotation
 from ..model.skeleton import Tree
 from ..model.tree_start import StartTree
@@ -79,11 +76,7 @@ def sweep_tree(
     stop: Stop,
     roots: Sequence[int],
 ) -> Swept:
-    """Sweep until the error is within the tolerance or sweeps are no longer useful; return the best pose.
-
-    The best pose is that with the smallest error, before the first sweep or after any.
-
-    The error is the root of the weighted mean square of the distances from the pulled joints to their targets.
+    """Sweep until the error is within the tolerance or sweeps are no longer useful.
 
     Args:
         tree: the bones; their limits are not used.
@@ -94,7 +87,7 @@ def sweep_tree(
         roots: joints that move: stage 2 starts from where stage 1 has brought them. All other roots stay.
 
     Returns:
-        joints at the tree's link lengths, with each bone that carries several joints rigid.
+        the pose with the smallest error, before the first sweep or after any.
     """
     weights = pull_weights(tree, pulls)
     children, is_anchor = tree.structure.children, tree.structure.is_anchor
@@ -155,10 +148,7 @@ def backward_pass(
             continue
         candidate: Vector | None = None
         if len(beyond) == 1:
-            (x, y, z), (ax, ay, az) = joints[j], joints[beyond[0]]
-            dx, dy, dz = x - ax, y - ay, z - az
-            share = lengths[beyond[0]] / (math.sqrt(dx * dx + dy * dy + dz * dz) + TINY)
-            candidate = (ax + dx * share, ay + dy * share, az + dz * share)
+            candidate = _at_length(joints[beyond[0]], joints[j], lengths[beyond[0]])
         elif beyond:
             candidate = _fit_sub_base(tree, j, joints, sub_bases, weights)
         if j in goals:
@@ -170,8 +160,13 @@ def backward_pass(
 
 def _centroid(a: Vector, b: Vector, first: Component, second: Component) -> Vector:
     """Return ``(first a + second b) / (first + second)``."""
-    share = second / (first + second)
-    return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2])
+    return onward(a, second / (first + second), subtract(b, a))
+
+
+def _at_length(anchor: Vector, point: Vector, length: float) -> Vector:
+    """Return the point at a length from an anchor, on the line to a point: ``a + (p - a) d / |p - a|``."""
+    offset = subtract(point, anchor)
+    return onward(anchor, length / (norm(SCALAR, offset) + TINY), offset)
 
 
 def _fit_sub_base(
@@ -187,17 +182,11 @@ def _fit_sub_base(
     total = sum(shares) + TINY
     points = [(0.0, 0.0, 0.0), *(tree.offsets[child] for child in beyond)]
     places = [joints[sub_base], *(joints[child] for child in beyond)]
-    middle = _mean(points, shares, total)
-    center = _mean(places, shares, total)
-    frame = fit_frame(
-        sub_bases[sub_base],
-        [(x - middle[0], y - middle[1], z - middle[2]) for x, y, z in points],
-        [(x - center[0], y - center[1], z - center[2]) for x, y, z in places],
-        shares,
-    )
-    sub_bases[sub_base] = frame
-    dx, dy, dz = rotate(frame, middle)
-    return center[0] - dx, center[1] - dy, center[2] - dz
+    middle, center = _mean(points, shares, total), _mean(places, shares, total)
+    offsets = [subtract(point, middle) for point in points]
+    desired = [subtract(place, center) for place in places]
+    sub_bases[sub_base] = fit_frame(sub_bases[sub_base], offsets, desired, shares)
+    return subtract(center, rotate(sub_bases[sub_base], middle))
 
 
 def _mean(points: Sequence[Vector], shares: Sequence[Component], total: Component) -> Vector:
@@ -219,38 +208,23 @@ def forward_pass(
     children, lengths = tree.structure.children, tree.lengths
     for j in tree.structure.bones:
         beyond = children[j]
-        x, y, z = joints[j]
         if j == 0 and tree.structure.is_anchor:
             continue
         if len(beyond) == 1:
-            bx, by, bz = joints[beyond[0]]
-            dx, dy, dz = bx - x, by - y, bz - z
-            share = lengths[beyond[0]] / (math.sqrt(dx * dx + dy * dy + dz * dz) + TINY)
-            joints[beyond[0]] = (x + dx * share, y + dy * share, z + dz * share)
+            joints[beyond[0]] = _at_length(joints[j], joints[beyond[0]], lengths[beyond[0]])
         else:
-            places = [(bx - x, by - y, bz - z) for bx, by, bz in (joints[child] for child in beyond)]
+            places = [subtract(joints[child], joints[j]) for child in beyond]
             shares = [weights[child] for child in beyond]
-            frame = fit_frame(sub_bases[j], [tree.offsets[child] for child in beyond], places, shares)
-            sub_bases[j] = frame
+            sub_bases[j] = fit_frame(sub_bases[j], [tree.offsets[child] for child in beyond], places, shares)
             for child in beyond:
-                dx, dy, dz = rotate(frame, tree.offsets[child])
-                joints[child] = (x + dx, y + dy, z + dz)
+                joints[child] = add(joints[j], rotate(sub_bases[j], tree.offsets[child]))
 
 
 def _error(joints: Sequence[Vector], pulls: Sequence[EffectorPull]) -> float:
-    """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k.
-
-    p_k is the pulled joint, t_k its target.
-    """
-    total: Component = 0.0
-    weights: Component = TINY
-    for pull in pulls:
-        x, y, z = joints[pull.joint]
-        tx, ty, tz = pull.target
-        x, y, z = x - tx, y - ty, z - tz
-        total = total + pull.weight * (x * x + y * y + z * z)
-        weights = weights + pull.weight
-    return math.sqrt(total / weights)
+    """Return ``sqrt(sum w_k |p_k - t_k|^2 / sum w_k)`` over the pulls k of joints p_k to targets t_k."""
+    offs = [subtract(joints[pull.joint], pull.target) for pull in pulls]
+    total = add_up(pull.weight * dot(off, off) for pull, off in zip(pulls, offs, strict=True))
+    return math.sqrt(total / (TINY + add_up(pull.weight for pull in pulls)))
 
 
 def tree_frames(start: StartTree, swept: Swept) -> list[Quaternion]:
@@ -270,7 +244,7 @@ def tree_frames(start: StartTree, swept: Swept) -> list[Quaternion]:
             deltas[j] = multiply(frames[j], conjugate(start.frames[j]))
             continue
         child = structure.children[j][0]
-        before, after = (relative_to(points[child], points[j], 1.0) for points in (start.points, joints))
+        before, after = (subtract(points[child], points[j]) for points in (start.points, joints))
         parent_rotation = deltas.get(structure.parents[j]) if structure.inherits[j] else None
         deltas[j] = transport_rotation(SCALAR, parent_rotation, before, after, x_axis(start.frames[j]))
         frames[j] = multiply(deltas[j], start.frames[j])
