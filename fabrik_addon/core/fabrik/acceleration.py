@@ -18,13 +18,11 @@ from operator import mul
 from ..math.operations import TINY, Component, Components, Operations, Selection, add_up
 
 DEPTH = 3
-"""Differences kept. Measured on 3 to 100 links: more cost more time than they saved."""
+"""Differences kept: more cost more time than they save, on 3 to 100 links."""
 
 REGULARISATION = 1e-10
-"""Share of the trace of the Gram matrix ``df_i . df_j`` that is added to its diagonal.
-
-Without it parallel residuals make the matrix singular and theta unbounded.
-"""
+"""Share of the trace of the Gram matrix ``df_i . df_j`` that is added to its diagonal: parallel residuals make the
+matrix singular."""
 
 
 class Mixing:
@@ -39,12 +37,9 @@ class Mixing:
         self._residual_steps: list[Components] = []
 
     def next_input(self, state: Components, output: Components, error: Component) -> Components:
-        """Return the input of the next sweep.
+        """Return the input of the next sweep, given the input x and the output g(x) of the last one.
 
-        Args:
-            state: x, the input of the last sweep, as a flat list of components.
-            output: g(x), its output.
-            error: of the output; any measure that grows with the distance from tip to target.
+        The error is that of the output: any measure that grows with the distance from tip to target.
         """
         ops = self._ops
         residual = [g - x for g, x in zip(output, state, strict=True)]

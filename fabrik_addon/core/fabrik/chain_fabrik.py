@@ -11,11 +11,9 @@ chain's length.
    (``bend_in_plane``), or that of the family through a pole shape (``pole_shape``). The other cases are without a pole.
 3. The target is out of reach: all links lie on the line to the target (``passes.straight_to_target``).
 4. Two links: the law of cosines.
-5. Chain and target are on one line, off which passes never move a joint: the arc is the solution, the planar pose of
-   the family of the straight chain.
-6. Else passes are repeated until the tip is within the tolerance of the target, at most as often as the problem allows
-   (``passes.sweep_to_target``), and the exact finish closes the rest of the error. Where more than the tolerance is
-   left the arc is the solution.
+5. Chain and target are on one line, off which passes never move a joint: the solution is an arc (``arc_where``).
+6. Else passes are repeated (``passes.sweep_to_target``), and the exact finish closes the rest of the error. Where more
+   than the tolerance is left the solution is the arc.
 """
 
 from __future__ import annotations
@@ -37,7 +35,6 @@ from ..math.operations import (
     ScalarVector,
     Selection,
     Vector,
-    add_up,
 )
 from ..math.quaternions import IDENTITY, Quaternion
 from ..math.vectors import (
@@ -51,6 +48,7 @@ from ..math.vectors import (
     first_direction,
     gather_parts,
     norm,
+    onward,
     perpendicular,
     relative_to,
     scale,
@@ -77,8 +75,8 @@ KNOWN_BENDS = 64
 """Results of ``bend_of_shape`` that are kept: in a move of a drag one chain's target moves, and the others' don't."""
 
 SAME_JOINT = 5e-6
-"""Distance of a joint from that of the family through a pole shape, over the chain's length, up to which a pose stays:
-single precision leaves up to ``SINGLE_PRECISION_ERROR`` of it."""
+"""Distance of a joint from that of the family through a pole shape, over the chain's length, up to which a pose
+stays."""
 
 
 class ReachProblem(NamedTuple):
@@ -103,16 +101,9 @@ class ReachProblem(NamedTuple):
 
     def gather(self, ops: Operations, items: Selection) -> ReachProblem:
         """Return the problem of the selected batch items only."""
-        return ReachProblem(
-            [gather_parts(ops, items, point) for point in self.points],
-            self.lengths,
-            gather_parts(ops, items, self.target),
-            None if self.pole is None else gather_parts(ops, items, self.pole),
-            gather_parts(ops, items, self.hint),
-            self.tolerance,
-            self.iterations,
-            self.pole_shape,
-        )
+        target, hint, *points = (gather_parts(ops, items, each) for each in (self.target, self.hint, *self.points))
+        pole = None if self.pole is None else gather_parts(ops, items, self.pole)
+        return self._replace(points=points, target=target, pole=pole, hint=hint)
 
 
 def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component, Quaternion | None]:
@@ -181,17 +172,17 @@ def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tup
     before = reach_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, points[-1]))
     side, rotation = bend_plane(ops, points, along, pole, problem.hint, before)
     across = cross(along, side)
+    found = [
+        onward(combination(p, along, q, side), r, across)
+        for p, q, r in reach_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, problem.target))
+    ]
     zero = 0.0 * along[0]
-    found = []
-    for p, q, r in reach_in_shape(ops, problem.pole_shape, problem.lengths, norm(ops, problem.target)):
-        x, y, z = (p * a + q * b + r * c for a, b, c in zip(along, side, across, strict=True))
-        found.append((x, y, z))
     stays = zero <= 0.0
     for point, new in zip(points, found, strict=True):
         stays = stays & (distance_between(ops, point, new) <= SAME_JOINT)
-    result = choose_each(ops, stays, points, found)
     w, qx, qy, qz = (zero + part for part in IDENTITY)
-    return result, ops.where(stays, zero, zero + 1.0), choose_parts(ops, stays, (w, qx, qy, qz), rotation)
+    rotation = choose_parts(ops, stays, (w, qx, qy, qz), rotation)
+    return choose_each(ops, stays, points, found), ops.where(stays, zero, zero + 1.0), rotation
 
 
 def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
@@ -220,11 +211,9 @@ def bend_in_shape(
 
 
 def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
-    """Return the angle (radians) from the pole to the bend, in the pose of a chain's family as far from root to tip.
+    """Return the angle (radians) from the pole, rotated by its pole angle, to the bend of a plain chain's family.
 
-    Args:
-        chain: plain, its pole rotated by its pole angle; without a pole shape the angle is 0.
-        positions: joints (J, 3) of a pose.
+    The pose of the family is that as far from root to tip as the joints (J, 3) are; without a pole shape it is 0.
     """
     if not chain.own_pole_shape:
         return 0.0
@@ -236,12 +225,7 @@ def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
 
 
 def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
-    """Return the joints of the pose of a chain's family at a target, in the axes of its pole; none without a family.
-
-    Args:
-        start: the chain; without a pole shape there are no joints.
-        target: from the root, in units of the chain's length.
-    """
+    """Return the joints of a chain's family at a target, in the axes of its pole; none without a pole shape."""
     shape = start.chain.own_pole_shape
     if not shape:
         return []
@@ -262,21 +246,18 @@ def bend_of_shape(
 
     Args:
         shape: pole shape.
-        links: lengths of the chain's links, in any unit.
-        seen: target and second joint, from the root, in this unit.
-        pole: from the root, in this unit.
+        links: lengths of the chain's links.
+        seen: target and second joint, from the root.
+        pole: from the root.
         angle: pole angle, radians.
     """
     total = sum(links)
     chord = first_direction(SCALAR, seen)
-    axes = pole_axes(SCALAR, chord, rotate_pole(SCALAR, pole, chord, angle))
+    along, side, across = pole_axes(SCALAR, chord, rotate_pole(SCALAR, pole, chord, angle))
     distance = min(float(norm(SCALAR, seen[0])) / total, NEARLY_STRAIGHT)
     bent = number_of_bend(shape)
-    joints = []
-    for place in reach_in_shape(SCALAR, shape, [length / total for length in links], distance)[bent - 1 : bent + 2]:
-        x, y, z = (total * add_up(part * axis[row] for part, axis in zip(place, axes, strict=True)) for row in range(3))
-        joints.append((x, y, z))
-    before, joint, after = joints
+    places = reach_in_shape(SCALAR, shape, [length / total for length in links], distance)[bent - 1 : bent + 2]
+    before, joint, after = (scale(onward(combination(p, along, q, side), r, across), total) for p, q, r in places)
     _, side, across = pole_axes(SCALAR, relative_to(after, before, 1.0), relative_to(pole, before, 1.0))
     bend = relative_to(joint, before, 1.0)
     return bent, float(SCALAR.atan2(dot(bend, across), dot(bend, side)))
@@ -317,10 +298,7 @@ def bend_in_plane(
 
 
 def _reach_by_passes(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
-    """Return the joints at the target and the sweeps used, without a pole: a closed form where there is one.
-
-    Where there is none, which is most often, the line to the target isn't needed, and so isn't computed.
-    """
+    """Return the joints at the target and the sweeps used, without a pole: a closed form where there is one."""
     lengths, target, points = problem.lengths, problem.target, [*problem.points]
     distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
@@ -377,9 +355,9 @@ def arc_where(
 ) -> list[Vector]:
     """Return joints, in the batch items where a condition holds those of the arc from the root to a distance.
 
-    The arc is the pose, in the plane of two unit vectors perpendicular to each other, of the family of the straight
-    chain (``planar_pose``): no pose before decides on it, so that it leads where passes never move a joint off the line
-    (the deadlock of Aristidou and Lasenby 2011, section 5.4), and where they stall.
+    The arc is the planar pose, in the plane of two perpendicular unit vectors, of the family of the straight chain: it
+    leads where passes never move a joint off the line (the deadlock of Aristidou and Lasenby 2011, section 5.4), and
+    where they stall.
     """
     (chord,) = ops.gather(condition, [distance])
     along, side = gather_parts(ops, condition, along), gather_parts(ops, condition, side)

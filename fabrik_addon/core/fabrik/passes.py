@@ -51,13 +51,8 @@ def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Condition
 def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Condition) -> list[Vector]:
     """Return the joints with the tip nearest to a target that is out of reach: all on the line from root to target.
 
-    Where the target is too far all links point at it. Where the target is too near the longest link points at it, and
-    all others point back.
-
-    Args:
-        lengths: of the links.
-        along: unit vector from the root to the target.
-        too_far: whether the target is too far; else it is too near.
+    Where the target is too far all links point along the unit vector to it. Where it is too near the longest link does,
+    and all others point back.
     """
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     position = 0.0 * along[0]
@@ -176,7 +171,7 @@ def sweep_to_target(
         lengths: of the links, adding up to one.
         target: a point within reach.
         done: batch items to leave as they are.
-        stop: distance from tip to target at which a batch item stops; sweeps at most.
+        stop: when a batch item stops.
         sweep: the passes of FABRIK, or a sweep of another solver.
     """
     initial, counts = ops.points(joints), [0.0 * target[0]]

@@ -9,16 +9,13 @@ bends of the family's knee, the pose at which its two pieces meet and whose bend
     B <= K:  b = (B / K) k                                                        from straight to the knee,
     B >= K:  b = (B / C) c + ((C - B) / (C - K))^1.5 (k - (K / C) c)              from the knee to the closed chain.
 
-Up to the knee all bends keep their proportions. Beyond it these approach those of c, because with bends in any
-proportions a chain need not come nearer to its root as they grow. The distance F from root to tip falls with B along
-both pieces: along the first by Cauchy's arm lemma (opening the bends of a chain that is convex with its chord moves its
-ends apart, and bends of at most half a turn in all are convex), along the second in all of 1500 random chains of 3 to
-30 links. So there is one B for every distance between the shortest and the longest reach, found by Newton's method in a
-bracket, and joints are continuous in the distance. Sides are not chosen joint by joint: choosing them so rotated bones
-by up to 180 degrees between targets that are next to each other.
+The distance F from root to tip falls with B along both pieces: along the first by Cauchy's arm lemma, along the second
+in all of 1500 random chains of 3 to 30 links. So there is one B for every distance between the shortest and the longest
+reach, found by Newton's method in a bracket, and joints are continuous in the distance. Sides chosen joint by joint
+rotated bones by up to 180 degrees between targets that are next to each other.
 
 All poses of a family lead to the same family: k follows from the bends b of a start pose by solving the second line for
-k (``_knee``). So the pose found doesn't depend on which pose of its family a chain starts from.
+k (``_knee``).
 """
 
 import math
@@ -28,17 +25,15 @@ from itertools import accumulate, pairwise
 
 from ..math.false_position import CLOSED_ERROR
 from ..math.operations import TINY, Component, Components, Operations, Vector, add_up
-from ..math.vectors import cross, dot, norm, relative_to
+from ..math.vectors import cross, dot, norm, subtract
 from .bends import closed_bends
 
 KNEE = 0.5 * math.pi
-"""Sum of the bend angles (radians) up to which they keep their proportions. At 0.6 of half a turn instead of 0.5, F
-rises somewhere along the second piece in 2 of 1500 random chains; at 0.5 in none."""
+"""Sum of the bend angles (radians) up to which they keep their proportions; at 0.6 of half a turn F rises somewhere."""
 
 POWER = 1.5
-"""Exponent with which the proportions of the knee fade; powers are computed as ``r sqrt(r)``. For targets near the root
-joints come to lie on both sides of the line root-tip in 3 % of 1500 random chains at 1.5, and in 9 % at 1, where the
-sum of their offsets can be on the far side; at 2 F rises somewhere in 1 of 1500."""
+"""Exponent with which the proportions of the knee fade; powers are computed as ``r sqrt(r)``. At 1 more joints of
+targets near the root lie beyond the line root-tip (9 % of random chains, not 3), at 2 F rises somewhere."""
 
 LEAST_BEND_SUM = 1e-4
 """Sum of bend angles (radians) up to which it is filled by bends in the proportions of the closed chain: 30 joints in
@@ -49,8 +44,7 @@ LEAST_KNEE_BEND = -1e-5
 
 STEEPNESS = 1e-2
 """Least fall of the distance F along both pieces, in chain lengths for each radian of all bends together, for which a
-start pose that is in no family is taken as the knee of its own. Of 5130 random start poses that were as steep F fell
-all along both pieces in 5129; of 749 others in 186."""
+start pose that is in no family is taken as the knee of its own: F then falls all along in 5129 of 5130 start poses."""
 
 MOST_NEWTON_STEPS = 80
 """Bound on the steps of Newton's method; 4 to 6 are usual."""
@@ -61,7 +55,7 @@ TIP_AT_ROOT = 1e-9
 
 def bend_angles(ops: Operations, joints: Sequence[Vector]) -> Components:
     """Return the angle, 0 to pi, between the links at every inner joint."""
-    links = [relative_to(after, before, 1.0) for before, after in pairwise(joints)]
+    links = [subtract(after, before) for before, after in pairwise(joints)]
     return [ops.atan2(norm(ops, cross(a, b)), dot(a, b)) for a, b in pairwise(links)]
 
 
@@ -163,7 +157,7 @@ def _root(
 ) -> tuple[Components, Components]:
     """Return the headings at which the tip is at a distance, and their derivatives, by Newton's method in a bracket.
 
-    A step that leaves the bracket is replaced by its bisection; the search ends within ``CLOSED_ERROR``.
+    A step that leaves the bracket is replaced by its bisection.
     """
     low, high = 0.0 * distance, 0.0 * distance + 1.0
     x = guess
