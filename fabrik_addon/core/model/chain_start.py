@@ -74,8 +74,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
         batch: shape of the batch where the goals have more batch axes than the pose; None is the pose's own.
 
     Raises:
-        FabrikError: the chain is not plain, a number is not finite, a rotation isn't a unit quaternion, a shape doesn't
-            fit, or a link's length differs from the chain's by more than ``MISFIT``.
+        FabrikError: the chain is not plain, or the pose doesn't fit: numbers, shapes, link lengths.
     """
     if not chain.is_plain:
         raise FabrikError("only a plain chain can be solved: one effector, at the end of its last link")
@@ -150,11 +149,7 @@ def rest_frames(ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...
 
 
 def batch_shape(*arrays: tuple[str, Array | None, tuple[int, int]]) -> tuple[int, ...]:
-    """Return the batch axes that arrays have together, broadcast.
-
-    Args:
-        arrays: (name for messages, array (..., R, C) or None, (R, C)).
-    """
+    """Return the batch axes, broadcast, of arrays: (name for messages, array (..., R, C) or None, (R, C))."""
     batch: tuple[int, ...] = ()
     for name, values, core in arrays:
         if values is None or values.shape == core:

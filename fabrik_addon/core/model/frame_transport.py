@@ -7,15 +7,15 @@ link of bone i before and after, d_i the rotation of bone i in armature space, a
 
     d_i = R(d_(i-1) l_i, l'_i) d_(i-1)        frame after = d_i (frame before)
 
-So each bone takes the rotation of its parent and in addition only what its own link needs: it doesn't twist about its
-link, and a bone whose link keeps its direction relative to its parent keeps its own rotation. A bone that doesn't
-inherit its parent's rotation takes ``R(l_i, l'_i)``.
+So each bone takes the rotation of its parent and in addition only what its own link needs: it doesn't twist about it. A
+bone that doesn't inherit its parent's rotation takes ``R(l_i, l'_i)``.
 """
 
 from collections.abc import Sequence
 
 from ..math.operations import Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
+from ..math.vectors import subtract
 
 
 def transport_frames(
@@ -61,17 +61,15 @@ def aim_frame(
 ) -> Quaternion:
     """Return a bone's frame after the shortest further rotation that points its link from one joint to the next.
 
-    ``R(f b^-1 l, l') f`` with the bone's frame b and its link l in another pose, its frame f now, and the link l'
-    between the joints now: for frames that were already rotated, by an influence or by limits, and no longer fit the
+    ``R(f b^-1 l, l') f``: for frames that were already rotated, by an influence or by limits, and no longer fit the
     joints.
 
     Args:
-        before: the bone's frame in another pose.
-        frame: the bone's frame now.
-        link: vector of its link in the other pose.
-        ends: the joints from which and to which the link has to point now.
+        before: b, the bone's frame in another pose.
+        frame: f, the bone's frame now.
+        link: l, vector of its link in the other pose.
+        ends: the joints from which and to which the link l' has to point now.
         hint: axis of a rotation by 180 degrees, where the link reverses its direction.
     """
-    (ax, ay, az), (bx, by, bz) = ends
     direction = rotate(frame, rotate(conjugate(before), link))
-    return multiply(from_to(ops, direction, (bx - ax, by - ay, bz - az), hint), frame)
+    return multiply(from_to(ops, direction, subtract(ends[1], ends[0]), hint), frame)

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
+import numpy as np
+
+from ..math.operations import SCALAR, TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, ScalarQuaternion
 
 SwingTwist: TypeAlias = Vector
@@ -30,6 +32,9 @@ SwingTwist: TypeAlias = Vector
 
 AT_LIMIT = 1e-9
 """Distance of a joint coordinate from its limit up to which it is at the limit, half-sines or radians."""
+
+NEAR_LIMIT = 1e-3
+"""The same for what people are told."""
 
 LEAST_RADIUS = 1e-9
 """Radius of a quarter ellipse whose limit is at rest, half-sine: not zero, because half-sines are divided by it."""
@@ -41,8 +46,7 @@ LARGEST_HALF_SINE = math.sqrt(1.0 - 1e-8)
 """Largest half-sine of a swing of a joint that also twists: 180 degrees less 0.012.
 
 At 180 degrees w = y = 0 for every twist, so that the quaternion doesn't determine the twist: the rounding of w and y,
-1e-16, is divided by the cosine of half the swing. With swings up to 180 degrees the quaternion of a joint within its
-limits was 0.2 radians outside when it was decomposed again; a cosine of at least 1e-4 leaves an error of 1e-12.
+1e-16, is divided by the cosine of half the swing, here at least 1e-4.
 """
 
 
@@ -94,10 +98,7 @@ class JointLimits:
 
 
 def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
-    """Return the limits of a joint from the smallest and largest angles (radians) about its x, y and z axes.
-
-    Infinite angles are no limits.
-    """
+    """Return limits by the smallest and largest angles (radians) about x, y and z; infinite ones are no limits."""
     return _joint_limits(*lower, *upper)
 
 
@@ -148,8 +149,8 @@ def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
 
     The twist is clamped to its range, plus or minus full turns. The swing is clamped to the ranges of x and z (and to
     ``LARGEST_HALF_SINE``), or it is moved along its ray from rest to its quarter ellipse. In a quadrant whose quarter
-    ellipse has no width the ray would end at rest: there x and z are clamped to their ranges, as in Blender's own IK.
-    Coordinates within the limits are returned as they are, the twist up to full turns.
+    ellipse has no width x and z are clamped to their ranges, as in Blender's own IK. Coordinates within the limits are
+    returned as they are, the twist up to full turns.
     """
     x, twist, z = s
     (lx, ly, lz), (ux, uy, uz) = limits.lower, limits.upper
@@ -170,10 +171,7 @@ def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
 
 
 def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Component:
-    """Return a twist angle plus the full turns that bring it nearest to the middle of its range.
-
-    No turns are added where the range is infinite or within -pi to pi.
-    """
+    """Return a twist angle plus the full turns that bring it nearest to the middle of its range, with ``has_turns``."""
     if not limits.has_turns:
         return twist
     lower, upper = limits.lower[1], limits.upper[1]
@@ -181,9 +179,9 @@ def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Compo
 
 
 def hinge_axis(limits: JointLimits) -> int | None:
-    """Return the axis of a hinge, 0 to 2 for x to z, or None for another joint.
+    """Return the axis of a hinge, 0 to 2: the one coordinate that isn't locked; swings have to be locked at rest.
 
-    A hinge has one coordinate that isn't locked; locked swings have to be locked at rest.
+    None is another joint.
     """
     free = [axis for axis, locked in enumerate(limits.locked) if not locked]
     if len(free) != 1 or any(limits.lower[axis] != 0.0 for axis in {0, 2} - set(free)):
@@ -207,8 +205,8 @@ def within_half_turn(
 ) -> tuple[Component, Component]:
     """Return a swing within its ranges of x and z and with a half-sine of at most ``LARGEST_HALF_SINE``.
 
-    The swing is moved along its ray from rest to the circle of that radius and clamped to the ranges. If rest is not in
-    the ranges, clamping may bring it out of the circle again: then z, and after it x, is reduced to the circle.
+    The swing is moved along its ray from rest to that circle and clamped to the ranges. If rest is not in the ranges
+    that may bring it out of the circle again: then z, and after it x, is reduced to the circle.
     """
     (lx, lz), (ux, uz) = lower, upper
     square = LARGEST_HALF_SINE**2
@@ -247,43 +245,28 @@ def clamp_rotation(limits: JointLimits, q: Quaternion, ops: Operations = SCALAR)
 
 def outside_by(limits: JointLimits, q: ScalarQuaternion) -> float:
     """Return the angle (radians) by which a bone's own rotation is outside its limits, about its worst axis."""
-    x, twist, z = _scalars(swing_twist(SCALAR, q))
-    cx, c_twist, cz = _scalars(clamp(SCALAR, limits, (x, twist, z)))
-    return max(abs(twist - c_twist), *(2.0 * abs(_asin(value) - _asin(within)) for value, within in ((x, cx), (z, cz))))
+    coordinates = swing_twist(SCALAR, q)
+    pairs = np.array([coordinates, clamp(SCALAR, limits, coordinates)])
+    pairs[:, ::2] = 2.0 * np.arcsin(np.clip(pairs[:, ::2], -1.0, 1.0))
+    return float(np.abs(pairs[1] - pairs[0]).max())
 
 
-def _asin(half_sine: float) -> float:
-    return math.asin(min(max(half_sine, -1.0), 1.0))
-
-
-def _scalars(vector: Vector) -> ScalarVector:
-    """Return a vector of one pose with the type that it has."""
-    x, y, z = vector
-    return float(x), float(y), float(z)
-
-
-def axes_at_limit(limits: JointLimits, q: ScalarQuaternion, margin: float = 1e-3) -> str:
+def axes_at_limit(limits: JointLimits, q: ScalarQuaternion) -> str:
     """Return the axes, out of "XYZ", on which a bone's own rotation is at its limit; locked ones don't count.
 
     On the quarter ellipse those of x and z are at their limit that are more than a tenth of their radius from rest. An
     axis whose limit is at rest is at its limit for all swings to that side, and at rest.
-
-    Args:
-        limits: of the joint.
-        q: the bone's own rotation, one pose.
-        margin: half-sine or radians from the limit that count as at it.
     """
-    x, twist, z = _scalars(swing_twist(SCALAR, q))
-    coordinates = x, float(_twist_near(SCALAR, limits, twist)), z
+    x, twist, z = swing_twist(SCALAR, q)
     found = ""
-    for axis, name in enumerate("XYZ"):
-        value, lower, upper = coordinates[axis], limits.lower[axis], limits.upper[axis]
+    for axis, value in enumerate((x, _twist_near(SCALAR, limits, twist), z)):
+        lower, upper = limits.lower[axis], limits.upper[axis]
         if limits.is_ellipse and axis != 1:
             share = abs(value) / _radius(SCALAR, limits, axis, value)
-            is_at = bool(ellipse_share(SCALAR, limits, x, z) > 1.0 - margin and share > 0.1)
-            is_at = is_at or (value < margin and -lower <= LEAST_RADIUS)
-            is_at = is_at or (value > -margin and upper <= LEAST_RADIUS)
+            is_at = bool(ellipse_share(SCALAR, limits, x, z) > 1.0 - NEAR_LIMIT and share > 0.1)
+            is_at = is_at or (value < NEAR_LIMIT and -lower <= LEAST_RADIUS)
+            is_at = is_at or (value > -NEAR_LIMIT and upper <= LEAST_RADIUS)
         else:
-            is_at = lower < upper and not lower + margin < value < upper - margin
-        found += name if is_at else ""
+            is_at = lower < upper and not lower + NEAR_LIMIT < value < upper - NEAR_LIMIT
+        found += "XYZ"[axis] if is_at else ""
     return found

@@ -13,8 +13,7 @@ rotation in the inherited frame is ``L_j = S_j q_j``, and the forward kinematics
 
 with the offset o_i of a joint in its parent's frame and the shift s_i of a root. The products along the ways from the
 root are found for all bones at once, in as many rounds as the depth has binary digits: after the round k ``F_j`` holds
-the product of the last 2^k rotations on the way to j (pointer doubling, Wyllie 1979): for a hand of 26 bones in half
-the time that floats take, joint after joint.
+the product of the last 2^k rotations on the way to j (pointer doubling, Wyllie 1979).
 """
 
 from __future__ import annotations
@@ -35,10 +34,8 @@ from .placed_tree import PlacedTree
 from .tree_structure import TreeStructure
 
 JointCoordinates = Quaternion | SwingTwist
-"""Rotation of one bone in its parent frame: a quaternion where the bone is free, swing and twist where it has limits.
-
-The two differ in their number of components, 4 and 3.
-"""
+"""Rotation of one bone in its parent frame: a quaternion where the bone is free, swing and twist where it has
+limits."""
 
 LEAST_POSTURE_WEIGHT = 2.65
 """Least of ``Tree.carried_lengths``: with 2 a hand that carries nothing rotated by 11.5 degrees in a step."""
