@@ -3,14 +3,12 @@
 """Cyclic coordinate descent (Wang and Chen 1991): joint by joint, from the last to the first.
 
 Joint ``p_j`` gets the rotation that brings the tip nearest to the target t while no other joint is rotated: the
-shortest one from the arm ``p_n - p_j`` to the aim ``t - p_j``. For a hinge about the unit axis a it is the rotation
-about a by ``atan2(a . (arm x aim), arm' . aim')``, with arm' and aim' perpendicular to a. No joint is rotated by more
-than ``LARGEST_CCD_ROTATION`` in one sweep: otherwise the last joints bend most and the first ones stay.
+shortest one from the arm ``p_n - p_j`` to the aim ``t - p_j``, and for a hinge that about its axis
+(``vectors.angle_about``). No joint is rotated by more than ``LARGEST_CCD_ROTATION`` in one sweep: otherwise the last
+joints bend most and the first ones stay.
 
 Without limits sweeps are repeated and accelerated as FABRIK's are (``fabrik.passes.sweep_to_target``). Within limits
-the rotation of each bone is clamped to its limits (``clamp``), and left out where the clamped rotation would bring the
-tip farther from the target; sweeps end at the tolerance, or when one reduces the error by less than
-``_LEAST_CCD_GAIN`` of it.
+the rotation of each bone is clamped to its limits, and left out where it would bring the tip farther from the target.
 """
 
 import math
@@ -22,7 +20,7 @@ from ..fabrik.chain_fabrik import ReachProblem
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
-from ..math.vectors import angle_about, choose_each, choose_parts, distance_between, dot
+from ..math.vectors import angle_about, choose_each, choose_parts, distance_between, dot, norm, onward
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..optimise.constrained_reach import descend_off_the_line
@@ -31,8 +29,7 @@ from .solver import Solver
 from .unconstrained import solve_iteratively
 
 LARGEST_CCD_ROTATION = 1.0
-"""Rotation (radians) of one joint in one sweep at most. Measured: without it a straight chain takes twice as many
-sweeps."""
+"""Rotation (radians) of one joint in one sweep at most: without it a straight chain takes twice as many sweeps."""
 
 _COSINE, _SINE = math.cos(0.5 * LARGEST_CCD_ROTATION), math.sin(0.5 * LARGEST_CCD_ROTATION)
 
@@ -46,8 +43,7 @@ _LEAST_CCD_GAIN = 1e-6
 def ccd_sweep(ops: Operations, points: list[Point], _links: Links, target: Point) -> None:
     """Rotate every joint of a chain without limits once, the last first, in place.
 
-    The rotation of a joint moves none of the joints before it: while the rotations are found only the tip is moved, and
-    the joints are placed once, with the product of the rotations before them.
+    While the rotations are found only the tip is moved, and the joints are placed once.
     """
     tx, ty, tz = target
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
@@ -76,18 +72,15 @@ def ccd_sweep(ops: Operations, points: list[Point], _links: Links, target: Point
 def _restore_links(ops: Operations, points: list[Point], links: Links) -> None:
     """Give every link its length, along its direction: combinations of poses don't have the links' lengths."""
     px, py, pz = points[0]
-    placed: list[Vector] = []
+    placed: list[Vector] = [(px, py, pz)]
     for length, ((ax, ay, az), (bx, by, bz)) in zip(links.lengths, pairwise(points), strict=True):
-        dx, dy, dz = bx - ax, by - ay, bz - az
-        share = length / ops.sqrt(dx * dx + dy * dy + dz * dz)
-        px, py, pz = px + dx * share, py + dy * share, pz + dz * share
-        placed.append((px, py, pz))
-    points[1:] = ops.points(placed)
+        link = (bx - ax, by - ay, bz - az)
+        placed.append(onward(placed[-1], length / norm(ops, link), link))
+    points[1:] = ops.points(placed[1:])
 
 
 CCD_SWEEP = Sweep(ccd_sweep, slice(1, None), _restore_links)
-"""Sweeps of CCD are accelerated as those of FABRIK: near full extension CCD needs hundreds of sweeps without
-acceleration."""
+"""Near full extension CCD, too, needs hundreds of sweeps without acceleration."""
 
 
 def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) -> Quaternion:
@@ -163,8 +156,8 @@ def _limited_sweep(
             dx, dy, dz = choose_parts(ops, nearer, moved, arm)
             ex, ey, ez = x + dx, y + dy, z + dz
         if not constrained_chain.inherits[j]:
-            # The bones from here to the tip don't rotate with the bones before, they only move with this joint: for the
-            # joints before, this joint takes the tip's place, and the vector from it to the tip is left out of the aim.
+            # The bones from here on don't rotate with those before, they only move with this joint: for these it takes
+            # the tip's place, and the vector from it to the tip is left out of the aim.
             tx, ty, tz = tx + x - ex, ty + y - ey, tz + z - ez
             ex, ey, ez = x, y, z
     return new

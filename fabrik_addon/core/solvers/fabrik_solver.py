@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The solver FABRIK: sweeps for a chain without limits, and with a pole the reference pose of a constrained chain.
 
-FABRIK moves positions, joint limits are about rotations: clamping rotations between the passes moves joints that the
-passes have placed. A constrained chain is therefore solved by ``reach_within_limits``, with the present pose as the
-reference pose; with a pole FABRIK's pose without limits, which lies in the plane of the pole, clamped to the limits, is
-the reference pose (``_solve_with_pole``).
+Clamping rotations to limits between the passes moves joints that the passes have placed. A constrained chain is
+therefore solved by ``reach_within_limits``, with the present pose as the reference pose, or with a pole FABRIK's pose
+without limits, clamped to the limits (``_solve_with_pole``).
 """
 
 from ..fabrik.chain_fabrik import ReachProblem, reach_target, shape_at
@@ -38,16 +37,8 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
 
 def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     """Return FABRIK's pose without limits: the iterations are sweeps."""
-    problem = ReachProblem(
-        start.points,
-        start.lengths,
-        target,
-        pole,
-        start.x_axes[0],
-        options.tolerance,
-        options.iterations,
-        start.chain.own_pole_shape,
-    )
+    stop, shape = (options.tolerance, options.iterations), start.chain.own_pole_shape
+    problem = ReachProblem(start.points, start.lengths, target, pole, start.x_axes[0], *stop, shape)
     points, sweeps, rotation = reach_target(ops, problem)
     return SolverResult(points, start.transport(ops, start, points, rotation), sweeps)
 

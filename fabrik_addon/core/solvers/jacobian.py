@@ -10,11 +10,10 @@ With the Jacobian J of the tip and the position error e from tip to target, a st
 
 All are J^T y with a y of three components: a ``Rule`` gives y from ``J J^T`` and e. A step that doesn't bring the tip
 nearer is not taken; the transpose and the pseudo-inverse then halve the share of the step that they take, and double it
-up to the whole step after a step that is taken.
+up to the whole step after a step that is taken, down to ``_SMALLEST_SHARE``.
 
-Steps end at the tolerance, or when the share is below ``_SMALLEST_SHARE`` (``damped_steps``). Joint limits bound the
-steps (``bounded_least_squares.descend``; damped least squares: ``reach_within_limits``). A chain on one line with its
-target begins bent off that line (``descend_off_the_line``): there the Jacobian gives no step that bends it.
+Joint limits bound the steps (``bounded_least_squares.descend``; damped least squares: ``reach_within_limits``). A chain
+on one line with its target begins bent off that line (``descend_off_the_line``): there no step bends it.
 """
 
 from dataclasses import replace
@@ -26,7 +25,7 @@ import numpy as np
 from ..fabrik.chain_fabrik import ReachProblem
 from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
-from ..math.vectors import dot, scale
+from ..math.vectors import dot, scale, subtract
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
@@ -51,10 +50,7 @@ def _transpose(_ops: Operations, normal: Symmetric, residual: Vector, share: Com
 
 
 def _pseudo_inverse(_ops: Operations, normal: Symmetric, residual: Vector, share: Component) -> Vector:
-    """Return ``y = share sum_i v_i (v_i . e) / s_i^2``, with v_i and s_i^2 the eigenvectors and eigenvalues of J J^T.
-
-    The eigenvalues of J J^T are the squares of the singular values s_i of J.
-    """
+    """Return ``y = share sum_i v_i (v_i . e) / s_i^2``, with eigenvectors v_i and eigenvalues s_i^2 of J J^T."""
     xx, yy, zz, xy, xz, yz = normal
     matrix = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
     values, vectors = np.linalg.eigh(matrix)
@@ -105,7 +101,7 @@ def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
 def step_to_target(rule: Rule, ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
     points = [*problem.points]
-    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    links = [subtract(after, before) for before, after in pairwise(points)]
     start = FreeChain(points, links)
     chain, _, used = descend_to(ops, start, problem.target, problem.tolerance, problem.iterations, rule)
     return chain.points, used

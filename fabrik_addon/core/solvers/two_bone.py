@@ -1,14 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two links in closed form: the law of cosines in the bend plane.
+"""Two links in closed form: the law of cosines in the bend plane (``fabrik.passes.middle_joint``).
 
-With link lengths l1 and l2 and a target at the distance d from the root, ``|l1 - l2| < d < l1 + l2``, the angle at the
-root between the first link and the target is ``acos((l1^2 + d^2 - l2^2) / (2 l1 d))``, to either side. The pole, the
-present bend or the range of a hinge decides the side. Outside of that range of d both links lie on the line to the
-target.
-
-Within limits the closed form is kept where the limits allow it. Else the nearest pose that the limits allow is the
-reference pose of ``reach_within_limits``.
+The pole, the present bend or the range of a hinge decides the side to which they bend. Out of reach both links lie on
+the line to the target. Within limits the closed form is kept where the limits allow it. Else the nearest pose that the
+limits allow is the reference pose of ``reach_within_limits``.
 """
 
 from ..fabrik.passes import middle_joint, reach_test, straight_to_target
@@ -17,6 +13,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
+    add,
     choose_each,
     choose_parts,
     cross,
@@ -40,11 +37,8 @@ _CLAMP_ROUNDING = 1e-12
 """Half-sine or radians by which limits may change the coordinates of a pose that they allow: rounding."""
 
 _NO_TARGET_DIRECTION = 1e-30
-"""Distance from the root, over the chain's length, up to which a target has no direction.
-
-A target however near to the root but farther than this has a direction, and the links must lie across it: across any
-other direction they would leave the tip beside the target, or change their lengths.
-"""
+"""Distance from the root, over the chain's length, up to which a target has no direction: farther away the links must
+lie across it, or leave the tip beside the target."""
 
 _SAME_BEND = -0.999
 """Cosine of the angle between the old and the new chord, above which the bend is transported from one to the other:
@@ -59,8 +53,7 @@ def hinge_angles(
     With m the first link and w the second, both in the parent frame of the hinge, and the unit axis a, the law of
     cosines is ``m . R(a, angle) w = (d^2 - |m|^2 - |w|^2) / 2``, which is ``A cos(angle) + B sin(angle) = C`` with ``A
     = m . (w - (w . a) a)``, ``B = m . (a x w)`` and ``C = (d^2 - |m|^2 - |w|^2) / 2 - (m . a)(w . a)``. Its solutions
-    are ``atan2(B, A) +- acos(C / sqrt(A^2 + B^2))``. Where there is none the cosine is clamped: the angles are those at
-    which the tip comes nearest to the distance.
+    are ``atan2(B, A) +- acos(C / sqrt(A^2 + B^2))``; the cosine is clamped for the tip nearest to the distance.
     """
     unit = _unit(axis, 0.0 * distance)
     a, b = dot(first, rejection(second, unit)), dot(first, cross(unit, second))
@@ -97,8 +90,7 @@ def _bend_hinge(
     for desired in hinge_angles(ops, first, second, axis, distance):
         angle = angle_within(ops, constrained_chain.limits[1], axis, desired)
         bend = _about(ops, axis, angle)
-        x, y, z = rotate(bend, second)
-        tip = (first[0] + x, first[1] + y, first[2] + z)
+        tip = add(first, rotate(bend, second))
         off, change = norm(ops, tip) - distance, angle - present
         # |off| + 1e-9 |change|: the second term is less than 1e-8 and decides between angles that are as near only.
         cost = ops.maximum(off, -off) + 1e-9 * ops.maximum(change, -change)
@@ -205,9 +197,8 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
 
 def _joints_of_frames(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
     """Return the joints of bones with given frames."""
-    (x, y, z), (dx, dy, dz) = (rotate(frame, link) for frame, link in zip(frames, constrained_chain.links, strict=True))
-    zero = 0.0 * x
-    return [(zero, zero, zero), (x, y, z), (x + dx, y + dy, z + dz)]
+    first, second = (rotate(frame, link) for frame, link in zip(frames, constrained_chain.links, strict=True))
+    return [scale(first, 0.0), first, add(first, second)]
 
 
 def _within_limits(

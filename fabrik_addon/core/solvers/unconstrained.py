@@ -48,8 +48,8 @@ PERTURBATIONS = 2
 """Further runs, each from an arc, of a chain whose iterations end short of the target."""
 
 POLE_NOISE = 1e-5
-"""Distance by which the rotation to the pole must move a joint, over the chain's length, to be made. A solved pose that
-comes back from Blender's single precision is off its pole by less, and stays as it is."""
+"""Distance by which the rotation to the pole must move a joint, over the chain's length, to be made: a solved pose in
+single precision stays as it is."""
 
 
 def solve_iteratively(
@@ -115,11 +115,7 @@ def _reach_freely(
 
 
 def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple[list[Vector], Component]:
-    """Iterate; where the iterations end short of the target, iterate from an arc up to ``PERTURBATIONS`` times.
-
-    On the way to the target a chain may come onto one line with it, where its Jacobian loses rank and no step brings
-    the tip nearer.
-    """
+    """Iterate; where that ends short of the target, on one line with it perhaps, iterate from an arc again."""
     points, used = iterate(ops, problem)
     for _ in range(PERTURBATIONS):
         reached = distance_between(ops, points[-1], problem.target) <= problem.tolerance
