@@ -9,7 +9,7 @@ not given is left out.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -22,7 +22,7 @@ from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, 
 from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
-from .math.operations import ARRAY, SCALAR, Component, Condition, Operations, Vector, add_up, quiet
+from .math.operations import ARRAY, SCALAR, Array, Component, Condition, Operations, Vector, add_up, quiet
 from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate, rotation_fault
 from .math.vectors import (
     add,
@@ -84,15 +84,16 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
 def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
     """Solve a plain chain as ``solve`` does, from a pose that ``start_from`` has prepared."""
     found = solve_components(start, goals, options)
-    batch = found.batch
-    ops = ARRAY if batch else SCALAR
-    return Solution(
-        pose=Pose(ops.join(found.points, batch), ops.join([*found.frames, found.frames[-1]], batch), start.pose.base),
-        error=ops.join_scalars(found.error, batch, float),
-        iterations=ops.join_scalars(found.sweeps, batch, int),
-        status=ops.join_scalars(found.status, batch, int),
-        stretch=ops.join_scalars(found.stretch, batch, float),
-    )
+    frames = [*found.frames, found.frames[-1]]
+    pose = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), start.pose.base)
+    error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:])
+    return Solution(pose, error, sweeps.astype(int), status.astype(int), stretch)
+
+
+def _joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
+    """Return an array (..., R, C) of R tuples of C components: the inverse of ``Operations.split``."""
+    array = np.array(rows, float)
+    return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0).reshape(*batch, *array.shape[:2])
 
 
 class ComponentSolution(NamedTuple):
@@ -201,7 +202,7 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
     start, goal = check_goals(start, goals)
     ops = ARRAY if start.batch else SCALAR
     goal, options = _with_root_fixed(ops, start, goal, options)
-    return replace(goals, targets=ops.join([goal.target], start.batch)), options
+    return replace(goals, targets=_joined([goal.target], start.batch)), options
 
 
 def _with_root_fixed(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> tuple[ChainGoal, Options]:
@@ -322,7 +323,7 @@ def reach_rotation(
     plain = after(ops, start, goal, options)
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
     points, frames, sweeps = plain.points, plain.frames, plain.sweeps
-    link, allowed = subtract(points[-1], points[-2]), options.tolerance
+    link, allowed = subtract(points[-1], points[-2]), 0.0 * plain.error + options.tolerance
     if start.constrained_chain is None:
         allowed = ops.maximum(allowed, _MOST_ERROR_RATIO * plain.error)
     may_rotate = plain.error <= allowed

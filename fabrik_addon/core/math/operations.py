@@ -150,12 +150,6 @@ class Operations(Protocol):
         A single pose is repeated for each of a batch. ``Any``, because no type tells the length of the tuples.
         """
 
-    def join(self, rows: Sequence[Sequence[Component]], batch: tuple[int, ...], /) -> Array:
-        """Return an array (..., R, C) of R tuples of C components: the inverse of ``split``."""
-
-    def join_scalars(self, value: Component | Condition, batch: tuple[int, ...], kind: type, /) -> NDArray[Any]:
-        """Return an array (..., 1) of one component, of type ``kind``."""
-
 
 class ScalarOps:
     """Operations on floats: one pose. What they do is said in :class:`Operations`."""
@@ -192,14 +186,6 @@ class ScalarOps:
     @staticmethod
     def split(values: Array, _batch: tuple[int, ...]) -> list[Any]:
         return [tuple(row) for row in values.tolist()]
-
-    @staticmethod
-    def join(rows: Sequence[Sequence[Scalar]], _batch: tuple[int, ...]) -> Array:
-        return np.array(rows, float)
-
-    @staticmethod
-    def join_scalars(value: Scalar, _batch: tuple[int, ...], kind: type) -> NDArray[Any]:
-        return np.array((value,), kind)
 
     @staticmethod
     def where(condition: bool, yes: Scalar, no: Scalar) -> Scalar:
@@ -277,15 +263,6 @@ class ArrayOps:
         values = np.broadcast_to(values, (*batch, *values.shape[-2:]))
         rows, columns = values.shape[-2:]
         return [tuple(row) for row in np.moveaxis(values.reshape(-1, rows, columns), 0, -1).copy()]
-
-    @staticmethod
-    def join(rows: Sequence[Sequence[Array]], batch: tuple[int, ...]) -> Array:
-        joined = np.array(rows, float)
-        return np.moveaxis(joined, -1, 0).reshape(*batch, *joined.shape[:2])
-
-    @staticmethod
-    def join_scalars(value: NDArray[Any], batch: tuple[int, ...], kind: type) -> NDArray[Any]:
-        return np.array(value, kind).reshape(*batch, 1)
 
     @staticmethod
     def choose(condition: Mask, yes: Sequence[Array], no: Sequence[Array]) -> list[Array]:

@@ -259,8 +259,8 @@ def axes_at_limit(limits: JointLimits, q: ScalarQuaternion) -> str:
     """
     x, twist, z = swing_twist(SCALAR, q)
     found = ""
-    for axis, value in enumerate((x, _twist_near(SCALAR, limits, twist), z)):
-        lower, upper = limits.lower[axis], limits.upper[axis]
+    for axis, coordinate in enumerate((x, _twist_near(SCALAR, limits, twist), z)):
+        value, lower, upper = float(coordinate), limits.lower[axis], limits.upper[axis]
         if limits.is_ellipse and axis != 1:
             share = abs(value) / _radius(SCALAR, limits, axis, value)
             is_at = bool(ellipse_share(SCALAR, limits, x, z) > 1.0 - NEAR_LIMIT and share > 0.1)
