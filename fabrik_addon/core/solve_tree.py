@@ -49,7 +49,7 @@ def solve_tree_components(
         start: the tree and the pose at hand. Bent to its poles it is the reference pose, near which the posture task
             holds what the targets leave open.
         goals: targets (E, 3) and the rest of it, without batch axes.
-        options: error that counts as reached; iterations of FABRIK and of Jacobian methods at most.
+        options: tolerance; iterations of FABRIK and of Jacobian methods at most.
         previous: of the frame before, where the descent starts; without one it starts from the reference pose.
 
     Raises:

@@ -22,10 +22,8 @@ the mean angle to the captured direction is 23 degrees, and 40 without the model
 
 
 def swivel_model(axes: Array) -> Array:
-    """Return the model in another frame (4, 3).
+    """Return the model in another frame (4, 3), given in columns (3, 3) outward, backward and upward in that frame.
 
-    Args:
-        axes: (3, 3) in its columns the directions outward, backward and upward in that frame. Outward is to the left
-            for a left arm and to the right for a right one.
+    Outward is to the left for a left arm and to the right for a right one.
     """
     return np.vstack([axes @ SWIVEL_MODEL[0], axes @ SWIVEL_MODEL[1:] @ axes.T])

@@ -30,11 +30,9 @@ def recognise(
     tails: ArrayLike,
     usable: Sequence[bool] | None = None,
 ) -> Recognition:
-    """Return the parts of a body.
+    """Return the parts of a body by the evidence of names and shape.
 
-    The evidence of the names and that of the shape are combined. Where they disagree, or where there is only one of
-    them and its confidence is low, the confidence falls; a role whose confidence is less than one half is left open,
-    with the reason.
+    A role whose confidence is less than one half is left open, with the reason.
 
     Args:
         names: (B,) bone names.

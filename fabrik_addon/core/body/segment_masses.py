@@ -27,10 +27,9 @@ lower limb of Delp et al. (1990), OpenSim's gait2392."""
 
 
 def shares_of_mass(segments: Sequence[tuple[str, str, int]]) -> list[float]:
-    """Return each bone's share of the whole mass; several bones of one segment have equal parts of it.
+    """Return each bone's share of the whole mass, given its role, its side and the number of its limb.
 
-    Args:
-        segments: role, side and number of the limb, of each bone.
+    Several bones of one segment have equal parts of it.
     """
     counts = Counter(segments)
     masses = [SEGMENT_MASSES.get(segment[0], 0.0) / counts[segment] for segment in segments]

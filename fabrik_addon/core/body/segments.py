@@ -33,10 +33,8 @@ def segment_roles(kind: LimbKind, points: Array, offsets: Array, has_digits: boo
         has_digits: whether digits start at the end, so that the last segment before them is there.
 
     The bones are divided into a first part without a role, the girdle (collar bone), two long segments, the last
-    segment, and the first bones of the digits, each of them neighbours. A division is as likely as ``exp(-cost / 2)``.
-    The cost adds up the squares of what is unusual: the share of the first long segment of both, the lengths of the
-    others over both, bends inside of a segment (twist bones are in line), and where the girdle and the first long
-    segment start. A bone's probability is the sum of those of all divisions that give it the role.
+    segment, and the first bones of the digits. A division is as likely as ``exp(-cost / 2)``, with the sum of squares
+    of what is unusual (``_cost``). A bone's probability is the sum of those of all divisions that give it the role.
     """
     count = len(points) - 1
     if not 2 <= count <= MOST_LIMB_BONES:

@@ -242,14 +242,8 @@ def bend_of_shape(
 ) -> tuple[int, float]:
     """Return the number of the joint of the bend, and its angle (radians) from the pole in the pose of the family.
 
-    The angle is about the line through the joint's neighbours, and the pole is seen from the first of them.
-
-    Args:
-        shape: pole shape.
-        links: lengths of the chain's links.
-        seen: target and second joint, from the root.
-        pole: from the root.
-        angle: pole angle, radians.
+    The angle is about the line through the joint's neighbours, and the pole is seen from the first of them. Target and
+    second joint (``seen``) and the pole are from the root, and the pole angle is in radians.
     """
     total = sum(links)
     chord = first_direction(SCALAR, seen)

@@ -42,12 +42,9 @@ AT_ROOT_SQUARE = 1e-24
 
 
 def close_exactly(ops: Operations, points: list[Vector], lengths: Sequence[float], target: Vector) -> Component:
-    """Move the tip onto the target in closed form and return the position error that is left.
+    """Move the tip onto the target in closed form, in place, and return the position error that is left.
 
-    Args:
-        points: joints with the root at the origin, in units of the chain's length; changed in place.
-        lengths: of the links.
-        target: position of the tip.
+    The root is at the origin, and the unit is the chain's length.
     """
     left = _shift_and_bend(ops, points, lengths, target)
     if ops.any(left > CLOSED_ERROR):

@@ -74,14 +74,8 @@ def middle_joint(
         p = a cos = (d^2 + a^2 - b^2) / (2 d)
         q = a sin = sqrt(a^2 - p^2)
 
-    ``a^2 - b^2`` is computed as ``(a - b)(a + b)``, which loses no digits where the links are nearly equal.
-
-    Args:
-        first: a, length of the link at the root.
-        second: b, length of the other link.
-        distance: d, from the root to the target, from ``|a - b|`` to ``a + b``.
-        along: u, unit vector.
-        side: v, unit vector perpendicular to u.
+    ``a^2 - b^2`` is computed as ``(a - b)(a + b)``, which loses no digits where the links are nearly equal. The
+    arguments are a, of the link at the root, b, d and the unit vectors u and v.
     """
     # Equal links and a target at the root: p is 0 / (0 + TINY) = 0, so that the joint is at ``a v``.
     p = (distance * distance + (first - second) * (first + second)) / (2.0 * distance + TINY)

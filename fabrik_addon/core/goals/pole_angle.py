@@ -28,11 +28,8 @@ own IK stops this near to full extension."""
 def from_blender(pose: Pose, blender_angle: float) -> float:
     """Return the chain's pole angle (radians, -pi to pi) that gives the bend of Blender's pole angle.
 
-    0 where the chain is straight, or where Blender's direction is along the line root-tip.
-
-    Args:
-        pose: of a plain chain, without batch axes: the pose that both solvers start from.
-        blender_angle: pole angle of the constraint, radians.
+    0 where the chain is straight, or where Blender's direction is along the line root-tip. The pose is that of a plain
+    chain, without batch axes, from which both solvers start.
     """
     along, bend, x, z = _bend_and_axes(pose)
     up = math.cos(blender_angle) * x + math.sin(blender_angle) * z
@@ -47,11 +44,8 @@ def to_blender(pose: Pose, pole_angle: float, pole: Array) -> float:
     For the direction g that has to point at the pole the angle a solves ``u . cross(h(a), g) = 0``, which gives
     ``a = atan2(-u . cross(x, g), u . cross(z, g))`` or the angle 180 degrees from it: the one with ``h(a) . g > 0``.
 
-    Args:
-        pose: of a plain chain, without batch axes: the pose that both solvers start from.
-        pole_angle: of the chain, radians.
-        pole: (3,) position of the pole. For a straight chain g is the direction of the pole from the line root-tip, so
-            that Blender's IK doesn't rotate the chain about that line.
+    For a straight chain g is the direction of the pole (3,) from the line root-tip, so that Blender's IK doesn't rotate
+    the chain about that line.
     """
     along, bend, x, z = _bend_and_axes(pose)
     if bend is not None and not is_straight(pose):

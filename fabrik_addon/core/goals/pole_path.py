@@ -69,10 +69,7 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
 def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
     """Return a pole (3,) that leaves one pose as it is: in the plane of its bend, on the side to which it bends.
 
-    Args:
-        pose: of a plain chain, without batch axes.
-        distance: as of ``steady_poles``.
-        pole_angle: of the chain, radians.
+    The distance is as of ``steady_poles``, the pole angle in radians.
     """
     poses = Pose(pose.positions[None], pose.rotations[None])
     return steady_poles(poses, pose.positions[0], distance, [pole_angle])[0]

@@ -26,13 +26,9 @@ _PARALLEL_SINE = 1e-9
 
 
 def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired: Vector, plain: Vector) -> Vector:
-    """Return the last link, nearest to the desired one, with which the other links can reach.
+    """Return the last link, nearest to the desired one, with which links of other lengths can reach a target.
 
-    Args:
-        lengths: of the other links.
-        target: desired place of the tip, from the chain's root.
-        desired: last link of the rotation goal, a vector.
-        plain: last link of a pose that reaches without the rotation goal, a vector.
+    ``plain`` is the last link of a pose that reaches without the rotation goal; the target is from the chain's root.
     """
     fits = _fits(ops, lengths, target, desired)
     low, high = 0.0 * norm(ops, target), 1.0 + 0.0 * norm(ops, target)

@@ -30,12 +30,7 @@ def convex_hull(points: Sequence[PlanePoint]) -> list[PlanePoint]:
 
 
 def nearest_in_hull(hull: Sequence[PlanePoint], point: PlanePoint) -> PlanePoint:
-    """Return the point of a convex region that is nearest to a point: the point itself inside.
-
-    Args:
-        hull: corners, at least one, counterclockwise.
-        point: anywhere.
-    """
+    """Return the point of a convex region, with its corners counterclockwise, that is nearest to a point."""
     if len(hull) > 2 and all(_turn(a, b, point) >= 0.0 for a, b in zip(hull, (*hull[1:], hull[0]), strict=True)):
         return point
     edges = zip(hull, (*hull[1:], hull[0]), strict=True)

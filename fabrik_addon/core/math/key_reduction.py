@@ -33,11 +33,7 @@ def interpolate(times: Array, values: Array, slopes: Array, kept: IntegerArray) 
 
         (1 + 2t)(1 - t)^2 p_a + t (1 - t)^2 h m_a + t^2 (3 - 2t) p_b - t^2 (1 - t) h m_b
 
-    Args:
-        times: (K,) ascending.
-        values: (K, C) p, of the samples.
-        slopes: (K, C) m, of the samples.
-        kept: indices of the kept samples, ascending, the first and the last sample among them.
+    Values p and slopes m of the samples are (K, C); the first and the last sample are among those kept, ascending.
     """
     intervals = np.clip(np.searchsorted(kept, np.arange(len(times)), side="right") - 1, 0, len(kept) - 2)
     start, end = kept[intervals], kept[intervals + 1]

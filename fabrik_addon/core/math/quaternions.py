@@ -62,14 +62,10 @@ def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
     """Return the shortest rotation that takes direction a to direction b; neither needs to be a unit vector.
 
     The half-angle construction: ``q = (|a||b| + a . b, a x b)``, normalised. Its scalar and vector parts are
-    ``|a||b| (1 + cos t)`` and ``|a||b| sin t`` along the axis, in the ratio of ``cos(t / 2)`` to ``sin(t / 2)``: no
-    angle is computed. For opposite directions both parts are zero.
+    ``|a||b| (1 + cos t)`` and ``|a||b| sin t`` along the axis, in the ratio of ``cos(t / 2)`` to ``sin(t / 2)``.
 
-    Args:
-        a: direction before.
-        b: direction after.
-        hint: direction that decides for opposite a and b, where each axis perpendicular to a gives a rotation by 180
-            degrees: the axis nearest to the hint is taken.
+    For opposite a and b each axis perpendicular to a gives a rotation by 180 degrees: that nearest to the hint is
+    taken.
     """
     ax, ay, az = a
     bx, by, bz = b

@@ -32,11 +32,7 @@ def fit_frame(
 ) -> Quaternion:
     """Return the frame, near to a body's present one, that brings its points nearest to their desired places.
 
-    Args:
-        frame: R before.
-        offsets: o_i, of the points from the pivot, in the body's frame.
-        desired: t_i, of the desired places from the pivot, in the space in which the frame is given.
-        weights: w_i, of the points.
+    The arguments are R before, o_i in the body's frame, t_i in the space of R, and w_i.
     """
     columns: list[Vector] = []
     for axis in range(3):

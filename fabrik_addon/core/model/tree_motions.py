@@ -54,10 +54,7 @@ class TreeMotions:
 
         ``dp_k/dq + a x (R_k o_k)`` is the motion of a point, with the axis a of a coordinate that rotates its bone.
 
-        Args:
-            bones: (K,) of the points, from whose joints p_k they are.
-            offsets: (K, 3) o_k, in the bones' frames.
-            weights: (K,) w_k.
+        The points are at offsets o_k (K, 3) from the joints p_k of bones (K,), in the bones' frames.
         """
         found = np.tensordot(weights, self.of_joints(bones), axes=1)
         arms = self.structure.turned[bones].T @ (weights[:, None] * self.placed.arms(bones, offsets))

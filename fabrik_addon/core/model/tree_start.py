@@ -80,12 +80,7 @@ class StartTree:
 
 
 def start_tree(chain: Chain, pose: Pose) -> StartTree:
-    """Return the start pose of a tree.
-
-    Args:
-        chain: joints, effectors and limits.
-        pose: positions (J, 3), rotations (J, 4): they say where on a bone the next joints are.
-    """
+    """Return the start pose of a tree: positions (J, 3) and rotations (J, 4) say where on a bone the next ones are."""
     _, batch, positions, frames = split_pose(chain, pose, None)
     if batch:
         raise FabrikError("the start of a tree is one pose")
