@@ -23,7 +23,7 @@ from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
 from .goals.softness import is_eased, soft_share, soft_target
 from .goals.tip_rotation import last_link
 from .math.operations import ARRAY, SCALAR, Array, Component, Condition, Operations, Vector, add_up, quiet
-from .math.quaternions import IDENTITY, Quaternion, conjugate, from_to, multiply, rotate, rotation_fault
+from .math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate, rotation_fault
 from .math.vectors import (
     add,
     choose_each,
@@ -264,10 +264,9 @@ def _stretched_status(
     unit, distance = start.chain.total_length, distance_between(ops, found.points[0], target)
     # L < d <= stretch_max L: the stretched links are long enough, so joint limits are the cause of the error.
     long_enough = (distance > unit) & (distance <= options.stretch_max * unit) & (start.constrained_chain is not None)
-    is_limited = (found.status == _OUT_OF_REACH) & long_enough
     # The next stage compares with the eased target: a tip at the eased target that isn't at the target is out of reach.
-    is_eased_away = found.status == _REACHED
-    status = ops.where(is_limited, _LIMITED, ops.where(is_eased_away, _OUT_OF_REACH, found.status))
+    status = ops.where(found.status == _REACHED, _OUT_OF_REACH, found.status)
+    status = ops.where((found.status == _OUT_OF_REACH) & long_enough, _LIMITED, status)
     return ops.where(found.error <= options.tolerance, _REACHED, status)
 
 
@@ -305,11 +304,10 @@ def reach_rotation(
 ) -> ComponentSolution:
     """Give the last bone the goal's rotation, as far as its tip stays as near to the target as without it.
 
-    1. The next stage solves for the whole chain without the rotation: the pose without the rotation.
+    1. The next stage solves for the whole chain without the rotation.
     2. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in that
-       pose, by just as much as the other links need to reach its head; the next stage solves for the other links.
-       Where the tip is farther from the target than in the pose without the rotation (``_MOST_ERROR_RATIO``), that
-       pose is taken instead.
+       pose, by just as much as the other links need to reach its head; the next stage solves for these. Where the tip
+       is farther from the target then (``_MOST_ERROR_RATIO``), the pose without the rotation is taken instead.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
     4. With limits ``rotate_least`` starts from the feasible pose nearest to those frames. Step 2 is then only for poses
@@ -345,9 +343,7 @@ def reach_rotation(
     error = distance_between(ops, points[-1], target) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
     found = ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
-    if start.constrained_chain is None:
-        return found
-    return _present_or(ops, start, with_rotation, found, options)
+    return found if start.constrained_chain is None else _present_or(ops, start, with_rotation, found, options)
 
 
 def _rotation_within_limits(
@@ -378,10 +374,8 @@ def _rotation_within_limits(
     points = [onward(root, unit, joint) for joint in placed.joints]
     allowed = ops.maximum(tolerance, _MOST_ERROR_RATIO * plain.error) * unit
     falls_back = distance_between(ops, points[-1], target) > allowed
-    return (
-        choose_each(ops, falls_back, plain.points, points),
-        choose_each(ops, falls_back, plain.frames, placed.frames),
-    )
+    frames = choose_each(ops, falls_back, plain.frames, placed.frames)
+    return choose_each(ops, falls_back, plain.points, points), frames
 
 
 def _present_or(
@@ -477,16 +471,8 @@ def _rotate_pole_by_angle(
     hint = start.x_axes[0]
     side_before = side_toward(ops, start.points, rotate_pole(ops, pole, chord, angle), hint)
     rotation = from_to(ops, side_before, side_toward(ops, start.points, rotated, hint), chord)
-    zero = 0.0 * angle * chord[0]
-    w, x, y, z = IDENTITY
-    twist: Quaternion = choose_parts(ops, straight, rotation, (zero + w, zero + x, zero + y, zero + z))
-    transport = start.transport
-    return (
-        replace(
-            start,
-            transport=lambda ops, start, points, rotation: transport(
-                ops, start, points, rotation and multiply(rotation, twist)
-            ),
-        ),
-        rotated,
+    twist, transport = choose_parts(ops, straight, rotation, identity_of(chord[0])), start.transport
+    start = replace(
+        start, transport=lambda ops, pose, points, q: transport(ops, pose, points, q and multiply(q, twist))
     )
+    return start, rotated

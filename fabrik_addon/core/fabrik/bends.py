@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import asin, atan2, hypot, pi, sin
 
 from ..math.operations import SCALAR, TINY, Component, Operations, ScalarVector, Vector
-from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate
 from ..problem import PoleShape
 
 Bend = tuple[Component, Component]
@@ -50,7 +50,7 @@ def lay_bends(
     zero = 0.0 * bends[0][0]
     px, py, pz = lengths[0] + zero, zero, zero
     joints: list[Vector] = [(zero, zero, zero), (px, py, pz)]
-    frames: list[Quaternion] = [(zero + 1.0, zero, zero, zero)]
+    frames: list[Quaternion] = [identity_of(zero)]
     for length, bend in zip(lengths[1:], bends, strict=True):
         frame = multiply(frames[-1], rotation_of_bend(ops, bend))
         dx, dy, dz = rotate(frame, FIRST_AXIS)

@@ -36,7 +36,7 @@ from ..math.operations import (
     Selection,
     Vector,
 )
-from ..math.quaternions import IDENTITY, Quaternion
+from ..math.quaternions import IDENTITY, Quaternion, identity_of
 from ..math.vectors import (
     NO_DIRECTION,
     choose_each,
@@ -129,7 +129,7 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     close_exactly(
         ops, finished, problem.lengths, choose_parts(ops, error <= SINGLE_PRECISION_ERROR, tip, problem.target)
     )
-    result = [0.0 + part for part in (*joined.from_iterable(finished), zero, *(zero + part for part in IDENTITY))]
+    result = [0.0 + part for part in (*joined.from_iterable(finished), zero, *identity_of(zero))]
     rest = ops.active_indices(done)
     if rest is not None:
         found, sweeps, rotation = _reach_anew(ops, problem.gather(ops, rest))
@@ -180,8 +180,7 @@ def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tup
     stays = zero <= 0.0
     for point, new in zip(points, found, strict=True):
         stays = stays & (distance_between(ops, point, new) <= SAME_JOINT)
-    w, qx, qy, qz = (zero + part for part in IDENTITY)
-    rotation = choose_parts(ops, stays, (w, qx, qy, qz), rotation)
+    rotation = choose_parts(ops, stays, identity_of(zero), rotation)
     return choose_each(ops, stays, points, found), ops.where(stays, zero, zero + 1.0), rotation
 
 

@@ -24,6 +24,12 @@ matrices differ by up to 6e-4, and a rest frame is a product of three."""
 IDENTITY: ScalarQuaternion = (1.0, 0.0, 0.0, 0.0)
 
 
+def identity_of(component: Component) -> Quaternion:
+    """Return the identity for the batch items of a component."""
+    zero = 0.0 * component
+    return zero + 1.0, zero, zero, zero
+
+
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
     """Return the Hamilton product ``a b``: the rotation b, then the rotation a, both about fixed axes."""
     aw, ax, ay, az = a

@@ -19,7 +19,7 @@ from itertools import pairwise
 from ..fabrik.chain_fabrik import ReachProblem
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
-from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate
 from ..math.vectors import angle_about, choose_each, choose_parts, distance_between, dot, norm, onward
 from ..model.constrained_chain import ConstrainedChain, Placed, place
 from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
@@ -96,8 +96,7 @@ def _rotation_toward(ops: Operations, arm: Vector, aim: Vector, hint: Vector) ->
         w, x, y, z = ops.choose(is_far, (_COSINE + 0.0 * w, factor * x, factor * y, factor * z), q)
     at_joint = dot(arm, arm) * dot(aim, aim) < _AT_JOINT * _AT_JOINT
     if ops.any(at_joint):
-        zero = 0.0 * w
-        w, x, y, z = ops.choose(at_joint, (zero + 1.0, zero, zero, zero), (w, x, y, z))
+        w, x, y, z = ops.choose(at_joint, identity_of(w), (w, x, y, z))
     return w, x, y, z
 
 

@@ -17,7 +17,7 @@ from ..fabrik.chain_fabrik import ReachProblem, arc_where, on_one_line, shape_at
 from ..fabrik.passes import reach_test, straight_to_target
 from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Condition, Operations, Vector
-from ..math.quaternions import Quaternion, from_to, multiply, rotate
+from ..math.quaternions import Quaternion, from_to, identity_of, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
     choose_each,
@@ -85,10 +85,7 @@ def _reach_freely(
     rotation: Quaternion | None = None
     if pole is not None:
         done = done & _points_at_pole(ops, points, pole)
-        zero = 0.0 * error
-        rotation = choose_parts(
-            ops, done, (zero + 1.0, zero, zero, zero), bend_plane(ops, points, along, pole, hint)[1]
-        )
+        rotation = choose_parts(ops, done, identity_of(error), bend_plane(ops, points, along, pole, hint)[1])
         points = [rotate(rotation, point) for point in points]
     distance = norm(ops, target)
     too_far, too_near = reach_test(lengths, distance)
