@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Several effectors of one tree: tasks are held where they can all be met, or weighed from the start (``trees``).
 
-A chain by itself could be solved as a tree with one effector, but has a path of its own (``solve_chain``): for ten
-bones without limits at reach 0.3 to 0.9 that takes 0.15 ms (median of 60 targets), and this module 2.6 ms.
+A chain by itself has a path of its own (``solve_chain``): 0.15 ms for ten bones, and as a tree 2.6 ms.
 """
 
 import math
@@ -85,8 +84,7 @@ def solve_tree_components(
 def present_or(problem: TreeProblem, found: State) -> State:
     """Return the pose at hand where it meets the targets, and another has poles and rotations hardly better.
 
-    With a point to look at that is never done. Poles and rotations that can't be met are no reason for another pose:
-    the next solve would change it back.
+    The next solve would change it back. With a point to look at that is never done.
     """
     present = problem.present
     if problem.look_at is not None or not problem.is_met(present):
@@ -116,10 +114,9 @@ def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
         is_rotated = goals.with_rotations is None or bool(goals.with_rotations[number])
         if goals.rotations is not None and is_rotated and len(way) > 3:
             # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
-            bone = way[-2]
-            link = relative_to(start.points[way[-1]], start.points[bone], 1.0)
+            link = relative_to(start.points[way[-1]], start.points[way[-2]], 1.0)
             desired = tuple(goals.rotations[number].tolist())
-            end = end - np.array(rotate(multiply(desired, conjugate(start.frames[bone])), link))
+            end = end - np.array(rotate(multiply(desired, conjugate(start.frames[way[-2]])), link))
             way = way[:-1]
         first, second = start.points[way[0]], start.points[way[1]]
         seen = tuple((end - first).tolist()), relative_to(second, first, 1.0)

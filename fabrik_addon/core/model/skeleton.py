@@ -79,7 +79,7 @@ class Tree:
     def rest_products(self) -> Array:
         """(J, 4, 4) matrices that multiply a quaternion by the rest frame from the left."""
         rests = np.array(self.rests, float)
-        rests[self.structure.without_bone] = 1.0, 0.0, 0.0, 0.0
+        rests[[not children for children in self.structure.children]] = 1.0, 0.0, 0.0, 0.0
         return multiply(rests[:, None, :], np.eye(4)).transpose(0, 2, 1)
 
     @cached_property

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What of a tree depends neither on its lengths nor on its pose: which joint hangs on which, and limits, as arrays.
 
-It is found once for all solves of a tree (``tree_structure``): for Rigify's human that takes a fifth of a solve.
+It is found once for all solves of a tree (``tree_structure``).
 """
 
 import math
@@ -84,11 +84,6 @@ class TreeStructure:
         return found
 
     # Forward kinematics
-
-    @cached_property
-    def without_bone(self) -> list[int]:
-        """The joints at which no bones start: the tips."""
-        return [joint for joint, children in enumerate(self.children) if not children]
 
     @cached_property
     def inherited(self) -> NDArray[np.intp]:
