@@ -41,6 +41,11 @@ class Creature:
     confidence: float
     """How sure the shape alone is of a creature that fits."""
 
+    def fits(self, standing: int, upright: bool, share: float) -> bool:
+        """Return whether such legs, of such a share of the height, are those of this creature."""
+        least, greatest = self.leg_share
+        return self.standing == standing and self.upright == upright and least <= share <= greatest
+
 
 ARM = (Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND, Role.FINGER)
 LEG = (Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE)

@@ -231,16 +231,7 @@ def _creature(anatomy: Anatomy, standing: list[Pair], against: Array | None) -> 
         trunk = anatomy.skeleton.heads[arms[0].parent] - anatomy.skeleton.heads[legs.parent]
         upright = float(trunk @ anatomy.up) > abs(float(trunk @ forward))
     share = legs.length / anatomy.height
-    creature = next(
-        (
-            each
-            for each in CREATURES
-            if each.standing == len(standing)
-            and each.upright == upright
-            and each.leg_share[0] <= share <= each.leg_share[1]
-        ),
-        None,
-    )
+    creature = next((each for each in CREATURES if each.fits(len(standing), upright, share)), None)
     confidence = creature.confidence if creature else 0.65
     if len(standing) == 2:
         confidence *= min(1.0, 0.1 + 2.0 * sureness)
@@ -267,9 +258,8 @@ def _is_jointed(pair: Pair) -> bool:
 
 def _carries_trunk(anatomy: Anatomy, legs: Pair) -> bool:
     """Return whether legs without arms above them carry a trunk: longer than fins, and lower than a central bone."""
-    return (_is_jointed(legs) or legs.length > 0.35 * anatomy.trunk_length) and anatomy.rise(
-        legs
-    ) > 0.1 * anatomy.height
+    is_long = _is_jointed(legs) or legs.length > 0.35 * anatomy.trunk_length
+    return is_long and anatomy.rise(legs) > 0.1 * anatomy.height
 
 
 def _arms(anatomy: Anatomy, legs: Pair) -> list[Pair]:
