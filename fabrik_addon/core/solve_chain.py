@@ -76,18 +76,13 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         FabrikError: a number isn't finite or not in its range, a shape doesn't fit, or a desired rotation isn't a
             unit quaternion.
     """
-    if chain.is_plain and goals.meets is None:
-        return solve_from(start_from(chain, pose), goals, options)
-    return solve_tree(start_tree(chain, pose), goals, options)
-
-
-def solve_from(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
-    """Solve a plain chain as ``solve`` does, from a pose that ``start_from`` has prepared."""
-    found = solve_components(start, goals, options)
+    if not chain.is_plain or goals.meets is not None:
+        return solve_tree(start_tree(chain, pose), goals, options)
+    found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
-    pose = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), start.pose.base)
+    solved = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), pose.base)
     error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:])
-    return Solution(pose, error, sweeps.astype(int), status.astype(int), stretch)
+    return Solution(solved, error, sweeps.astype(int), status.astype(int), stretch)
 
 
 def _joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
@@ -130,7 +125,7 @@ Stage: TypeAlias = Callable[[Operations, StartPose, ChainGoal, Options], Compone
 
 
 def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> ComponentSolution:
-    """Solve as ``solve_from`` does, and leave the result in components."""
+    """Solve a plain chain from a pose that ``start_from`` has prepared, and leave the result in components."""
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
     if goal.rotation is not None:
