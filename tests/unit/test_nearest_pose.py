@@ -13,8 +13,7 @@ from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.math.quaternion_arrays import to_matrices
 from fabrik_addon.core.model.constrained_chain import place
-from fabrik_addon.core.model.constrained_chain_arrays import Bones, frames_of, free_axes
-from fabrik_addon.core.model.feasible_poses import COUNT, feasible_poses
+from fabrik_addon.core.model.constrained_chain_arrays import COUNT, Bones, feasible_poses, frames_of, free_axes
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.nearest_pose import (
