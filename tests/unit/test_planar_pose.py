@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabrik_addon.core.fabrik.bends import closed_bends
-from fabrik_addon.core.fabrik.planar_pose import KNEE, bend_angles, planar_pose
+from fabrik_addon.core.fabrik.planar_pose import KNEE, bend_angles, closed_bends, planar_pose
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from tests.unit.chains import (
     Array,

@@ -3,7 +3,7 @@
 """The pose of a chain that bends toward a pole: one continuous family in the distance from the root to the target.
 
 In the bend plane a chain is its bend angles b = (b_1 ... b_n-1), from each link to the next, all to the same side. With
-B their sum, c the bends of the chain closed on one circle (``bends.closed_bends``), C the sum of c, and k the
+B their sum, c the bends of the chain closed on one circle (``closed_bends``), C the sum of c, and k the
 bends of the family's knee, the pose at which its two pieces meet and whose bends add up to K = ``KNEE``, the family is
 
     B <= K:  b = (B / K) k                                                        from straight to the knee,
@@ -21,12 +21,15 @@ k (``_knee``).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from ..math.false_position import CLOSED_ERROR
 from ..math.operations import TINY, Component, Components, Operations, Vector, add_up
 from ..math.vectors import cross, dot, norm, subtract
-from .bends import closed_bends
+
+HALVINGS = 54
+"""Bisections of the longest link's half angle: pi / 2^54 is 2e-16, the rounding of a double."""
 
 KNEE = 0.5 * math.pi
 """Sum of the bend angles (radians) up to which they keep their proportions; at 0.6 of half a turn F rises somewhere."""
@@ -51,6 +54,28 @@ MOST_NEWTON_STEPS = 80
 
 TIP_AT_ROOT = 1e-9
 """Distance from root to tip, over the chain's length, below which its direction is noise."""
+
+
+@lru_cache(maxsize=256)
+def closed_bends(lengths: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the bend angles (radians, at every inner joint) of the chain closed on one circle.
+
+    With s = 1 / diameter a link of length l subtends half the angle ``h = asin(l s)`` at the circle's center, the
+    longest link L perhaps ``pi - asin(L s)``, and a chain bends by ``h_j + h_j+1`` at the joint between links j and j +
+    1. The half angles of a closed chain add up to pi; L's is found by bisection. A chain whose longest link is longer
+    than all others together can't close: the others are folded back along it.
+    """
+    longest = max(range(len(lengths)), key=lengths.__getitem__)
+
+    def half_angles(half_angle: float) -> list[float]:
+        share = math.sin(half_angle) / lengths[longest]
+        return [half_angle if j == longest else math.asin(min(length * share, 1.0)) for j, length in enumerate(lengths)]
+
+    low, high = 0.0, math.pi
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if sum(half_angles(middle)) < math.pi else (low, middle)
+    return tuple(a + b for a, b in pairwise(half_angles(0.5 * (low + high))))
 
 
 def bend_angles(ops: Operations, joints: Sequence[Vector]) -> Components:

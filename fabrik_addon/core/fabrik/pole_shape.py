@@ -4,37 +4,50 @@
 
 To every distance from root to target belongs one pose. The planar family (``planar_pose``) has no pose near a leg down
 to its toe, whose knee and ankle bend to opposite sides, nor near a clavicle with an arm. The family here goes through
-one given pose, the pole shape. The bends of a pose (``bends``) are interpolated linearly between nodes: the straight
-chain, the pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward the pole
-(``bends.closed_bends``). From a node to the next one the bends change along
+one given pose, the pole shape. The bends of a pose are interpolated linearly between nodes: the straight chain, the
+pole shape b_0, and b_1, b_2 ... down to c, the chain closed on one circle toward the pole (``closed_bends``). From a
+node to the next one the bends change along
 
     v = K (c - b) / s,      s = max|K (c - b)|,     v' = v - max(0, v . g + e min(s, 1) max|g|) / |M g|^2  M g,
 
 with g the gradient of the distance from root to tip, K a weight of one for the joint of the bend (``joint_of_bend``:
 knee or elbow) and ``W`` for the other joints, M the projection onto the other joints, and W and e of ``WAYS``. So the
-bend of the joint of the bend changes monotonically to that of c, the bends of the other joints change more
-slowly, and the distance falls along v'. Every pose is rotated about the line root-tip so that the hinge axis (the third
-axis of the link before the joint of the bend) has the same direction about that line as in the pole shape.
+bend of the joint of the bend changes monotonically to that of c, the others change more slowly, and the distance falls
+along v'. Every pose is rotated about the line root-tip so that the hinge axis (the third axis of the link before the
+joint of the bend) has the same direction about that line as in the pole shape.
 
 Where the distance falls all along the nodes (``has_family``), joints are continuous in it. The steepest descent of the
 distance alone, without v, bends a knee that lies behind the line from hip to toe backward; with c for all joints at one
 rate the distance rises at first for legs down to their toes.
+
+A bend (y, z) is the angle a (radians) from a link to the next one times the unit direction across the link to which the
+next link deviates: the shortest rotation between them has the rotation vector ``(1, 0, 0) x (0, y, z) = (0, -z, y)``.
+Its axes are those of the first link, which is along the first axis, transported by these rotations from link to link.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from math import cos, hypot, sin
+from math import atan2, cos, hypot, pi, sin
 
 import numpy as np
 
 from ..goals.pole import pole_axes, rotate_pole
 from ..math.false_position import false_position
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector, add_up, quiet
-from ..math.quaternions import Quaternion, conjugate, rotate
-from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm
+from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate
+from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm, onward
 from ..problem import PoleShape, Pose
-from .bends import THIRD_AXIS, ScalarBends, bends_of, closed_bends, lay_bends, rotation_to_line
+from .planar_pose import closed_bends
+
+Bend = tuple[Component, Component]
+"""(y, z) of a bend, radians: toward the second and toward the third axis."""
+
+ScalarBends = list[tuple[float, float]]
+"""Bends of one pose, at every inner joint."""
+
+FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
+THIRD_AXIS: ScalarVector = (0.0, 0.0, 1.0)
 
 LEAST_DISTANCE = 1e-6
 """Smallest distance from root to tip, over the chain's length: a tip at the root is in no direction from it."""
@@ -68,6 +81,41 @@ SAMPLES = 4
 
 Row = tuple[float, ...]
 """Bends at a node, joint after joint: toward the pole and across it, radians."""
+
+
+def _bends_of(links: PoleShape) -> ScalarBends:
+    """Return the bends of a chain with given links, of any lengths."""
+    frame: Quaternion = from_to(SCALAR, FIRST_AXIS, links[0], THIRD_AXIS)
+    bends = []
+    for link in links[1:]:
+        x, y, z = rotate(conjugate(frame), link)
+        across = hypot(y, z)
+        share = atan2(across, x) / (across + TINY)
+        bend = (float(share * y), float(share * z)) if across > 0.0 else (pi if x < 0.0 else 0.0, 0.0)
+        frame = multiply(frame, _rotation_of_bend(SCALAR, bend))
+        bends.append(bend)
+    return bends
+
+
+def _lay_bends(
+    ops: Operations, lengths: Sequence[float], bends: Sequence[Bend]
+) -> tuple[list[Vector], list[Quaternion]]:
+    """Return the joints of a chain with given bends, the root at the origin, and the axes before every bend."""
+    zero = 0.0 * bends[0][0]
+    joints: list[Vector] = [(zero, zero, zero), (lengths[0] + zero, zero, zero)]
+    frames: list[Quaternion] = [identity_of(zero)]
+    for length, bend in zip(lengths[1:], bends, strict=True):
+        frames.append(multiply(frames[-1], _rotation_of_bend(ops, bend)))
+        joints.append(onward(joints[-1], length, rotate(frames[-1], FIRST_AXIS)))
+    return joints, frames
+
+
+def _rotation_of_bend(ops: Operations, bend: Bend) -> Quaternion:
+    """Return the rotation of a bend: ``(cos(a / 2), sin(a / 2) (0, -z, y) / a)`` for ``(y, z)`` of length a."""
+    y, z = bend
+    angle = ops.sqrt(y * y + z * z)
+    sine = ops.sin(0.5 * angle) / (angle + TINY)
+    return ops.cos(0.5 * angle), 0.0 * angle, -sine * z, sine * y
 
 
 def shape_of(pose: Pose, pole: ScalarVector, pole_angle: float) -> PoleShape:
@@ -121,16 +169,18 @@ def number_of_bend(shape: PoleShape) -> int:
 def _lay(
     ops: Operations, rows: Sequence[Row], lengths: Sequence[float], parameter: Component
 ) -> tuple[list[Vector], list[Quaternion]]:
-    """Return the joints and axes (``lay_bends``) at a parameter: a node's number, plus the share of the way onward."""
+    """Return the joints and axes (``_lay_bends``) at a parameter: a node's number, plus the share of the way onward."""
     row = ops.interpolate(rows, parameter)
-    return lay_bends(ops, lengths, list(zip(row[::2], row[1::2], strict=True)))
+    return _lay_bends(ops, lengths, list(zip(row[::2], row[1::2], strict=True)))
 
 
 def _rotated_to_line(
     ops: Operations, shape: PoleShape, joints: list[Vector], frames: list[Quaternion]
 ) -> tuple[list[Vector], Vector]:
-    """Return joints rotated so that the tip is on the first axis, and the hinge axis."""
-    rotation = rotation_to_line(ops, joints[-1])
+    """Return joints rotated so that the tip is on the first axis, the shortest way, and the hinge axis."""
+    zero = 0.0 * joints[-1][0]
+    along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
+    rotation = from_to(ops, joints[-1], along, across)
     axis = rotate(rotation, rotate(frames[_joint_of_shape(shape)], THIRD_AXIS))
     return [rotate(rotation, joint) for joint in joints], axis
 
@@ -158,7 +208,7 @@ def joint_of_bend(lengths: Sequence[float], bends: ScalarBends) -> int:
 
 def _links(shape: PoleShape) -> tuple[tuple[float, ...], ScalarBends]:
     """Return the lengths of a pole shape's links and its bends."""
-    return tuple(hypot(*link) for link in shape), bends_of(shape)
+    return tuple(hypot(*link) for link in shape), _bends_of(shape)
 
 
 @lru_cache(maxsize=256)
@@ -169,7 +219,7 @@ def _joint_of_shape(shape: PoleShape) -> int:
 @lru_cache(maxsize=256)
 def _hinge_axis_of_shape(shape: PoleShape) -> ScalarVector:
     """Return the hinge axis in the pole shape itself."""
-    _, (x, y, z) = _rotated_to_line(SCALAR, shape, *lay_bends(SCALAR, *_links(shape)))
+    _, (x, y, z) = _rotated_to_line(SCALAR, shape, *_lay_bends(SCALAR, *_links(shape)))
     return float(x), float(y), float(z)
 
 
@@ -237,7 +287,7 @@ def _gradient(lengths: Sequence[float], row: Row) -> Row:
     and u the direction of the tip from the root. A change dv of the rotation vector v of a bend, of angle a about k, is
     a rotation by ``J dv`` with ``J = (sin a / a) I + (1 - cos a) / a [k] + (1 - sin a / a) k k^T``.
     """
-    joints, frames = lay_bends(SCALAR, lengths, list(zip(row[::2], row[1::2], strict=True)))
+    joints, frames = _lay_bends(SCALAR, lengths, list(zip(row[::2], row[1::2], strict=True)))
     tip = joints[-1]
     along = first_direction(SCALAR, [tip, joints[1]])
     derivatives: list[float] = []
