@@ -44,12 +44,7 @@ def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
 
 
 def _solve_with_pole(
-    ops: Operations,
-    start: StartPose,
-    chain: ConstrainedChain,
-    target: Vector,
-    pole: Vector,
-    options: Options,
+    ops: Operations, start: StartPose, chain: ConstrainedChain, target: Vector, pole: Vector, options: Options
 ) -> SolverResult:
     """Bring the tip to the target within limits and the bend as near to the pole as they allow.
 
