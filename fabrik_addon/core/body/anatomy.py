@@ -90,8 +90,8 @@ class Anatomy:
         along /= np.linalg.norm(along)
         vote, sum_of_weights = 0.0, 0.5
         for limb in [limb for pair in legs for limb in (pair.first, pair.second)]:
-            toes = self._farthest_toe(limb) - limb.points[self._ankle(limb.points)]
-            knee = _bend(limb.points[: self._ankle(limb.points) + 1])
+            ankle = self._ankle(limb.points)
+            toes, knee = self._farthest_toe(limb) - limb.points[ankle], _bend(limb.points[: ankle + 1])
             for weight, ahead in ((6.0, toes @ along), (2.0, knee @ along)):
                 ballot = weight * float(np.clip(ahead / max(limb.length, 1e-12), -0.2, 0.2))
                 vote, sum_of_weights = vote + ballot, sum_of_weights + abs(ballot)

@@ -113,7 +113,7 @@ def take_limb(skeleton: RestSkeleton, trees: Subtrees, first: int, parent: int) 
         if digits:
             break
         path.append(trees.main[last])
-        along += _distance(skeleton, last, path[-1])
+        along += skeleton.distance(last, path[-1])
     heads = skeleton.heads[path]
     starts = [digit[0] for digit in digits]
     end = skeleton.heads[starts].mean(axis=0) if starts else end_point(skeleton, path[-1])
@@ -125,12 +125,8 @@ def end_point(skeleton: RestSkeleton, place: int) -> Array:
     own = skeleton.tails[place] - skeleton.heads[place]
     length = float(np.linalg.norm(own))
     parent = skeleton.parents[place]
-    most = _distance(skeleton, parent, place) if parent >= 0 else length
+    most = skeleton.distance(parent, place) if parent >= 0 else length
     return skeleton.heads[place] + own * (min(1.0, most / length) if length > 0.0 else 0.0)
-
-
-def _distance(skeleton: RestSkeleton, a: int, b: int) -> float:
-    return float(np.linalg.norm(skeleton.heads[a] - skeleton.heads[b]))
 
 
 def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -> list[tuple[int, ...]]:
@@ -140,7 +136,7 @@ def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -
     limb before them. A branch of a digit is a digit too: Rigify's thumb hangs from the palm bone of the index finger.
     """
     reaches = {
-        child: _distance(skeleton, place, child) + trees.lengths[child]
+        child: skeleton.distance(place, child) + trees.lengths[child]
         for child in skeleton.children[place]
         if trees.main[child] >= 0 or not _is_inside(skeleton, trees, place, child)
     }
@@ -168,12 +164,8 @@ def _is_inside(skeleton: RestSkeleton, trees: Subtrees, place: int, child: int) 
     """Return whether a child's head lies on the line to the bone along which a limb goes on: a twist bone's does."""
     if trees.main[place] in (-1, child):
         return False
-    link = skeleton.heads[trees.main[place]] - skeleton.heads[place]
-    toward = skeleton.heads[child] - skeleton.heads[place]
-    length = float(link @ link)
-    share = float(toward @ link) / length if length > 0.0 else 0.0
-    aside = float(np.linalg.norm(toward - share * link))
-    return share < 0.95 and aside < 0.05 * length**0.5
+    share, aside = skeleton.beside(place, trees.main[place], skeleton.heads[child])
+    return share < 0.95 and aside < 0.05
 
 
 def _twins(skeleton: RestSkeleton, trees: Subtrees, plane: Plane, children: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -44,6 +44,19 @@ class RestSkeleton:
         """Largest extent of the heads along an axis."""
         return float(np.ptp(self.heads, axis=0).max())
 
+    def distance(self, a: int, b: int) -> float:
+        """Return the distance between the heads of two bones."""
+        return float(np.linalg.norm(self.heads[a] - self.heads[b]))
+
+    def beside(self, place: int, child: int, point: Array) -> tuple[float, float]:
+        """Return how far along the link from a bone to its child a point is, and how far off it, over its length."""
+        link, toward = self.heads[child] - self.heads[place], point - self.heads[place]
+        square = float(link @ link)
+        if not square > 0.0:
+            return 0.0, np.inf
+        share = float(toward @ link) / square
+        return share, float(np.linalg.norm(toward - share * link)) / square**0.5
+
     def ancestors(self, place: int) -> list[int]:
         """Return the bone and its ancestors, root last."""
         line = []

@@ -330,10 +330,8 @@ def _phalanges(anatomy: Anatomy, limb: Limb, digit: tuple[int, ...]) -> tuple[in
     """Return a digit without its bone in the palm, or without an end bone: at most three bones move by themselves."""
     if len(digit) < 4:
         return digit
-    heads = anatomy.skeleton.heads
-    wrist = heads[limb.path[-1]]
-    first = float(np.linalg.norm(heads[digit[1]] - heads[digit[0]]))
-    return digit[1:4] if float(np.linalg.norm(heads[digit[0]] - wrist)) < first else digit[:3]
+    distance = anatomy.skeleton.distance
+    return digit[1:4] if distance(digit[0], limb.path[-1]) < distance(digit[1], digit[0]) else digit[:3]
 
 
 def _fish(anatomy: Anatomy) -> ShapeReading:

@@ -118,7 +118,7 @@ def likeness(trees: Subtrees, a: int, b: int) -> float:
 def first_distinct(skeleton: RestSkeleton, trees: Subtrees, a: int, b: int) -> tuple[int, int]:
     """Return the first bones along two limbs whose heads are apart: hip joints, where the pelvis bones start as one."""
     least = SHORT * skeleton.size
-    while float(np.linalg.norm(skeleton.heads[a] - skeleton.heads[b])) < least:
+    while skeleton.distance(a, b) < least:
         if trees.main[a] < 0 or trees.main[b] < 0:
             break
         a, b = trees.main[a], trees.main[b]

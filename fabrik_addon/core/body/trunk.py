@@ -9,7 +9,6 @@ from .anatomy import Anatomy, Guess, ShapeReading
 from .creature import Creature
 from .limbs import LONG, Limb, Pair, take_limb
 from .part import Role
-from .rest_skeleton import RestSkeleton
 from .symmetry import SHORT, tails_are_true
 
 NO_JOINT = 0.004
@@ -45,7 +44,9 @@ def put_trunk(
         return
     line = skeleton.path(hips, chest)
     for place in line[1:-1]:
-        at_hips = skeleton.parents[hips] == place and _step(skeleton, hips, place) < 0.15 * _step(skeleton, hips, chest)
+        at_hips = skeleton.parents[hips] == place and skeleton.distance(hips, place) < 0.15 * skeleton.distance(
+            hips, chest
+        )
         guesses[place] = Guess(Role.HIPS if at_hips else Role.SPINE, 0, 0, 0.95 * confidence)
     guesses[chest] = Guess(Role.CHEST, 0, 0, 0.95 * confidence)
     above, sure = _head_chain(anatomy, chest, set(line))
@@ -80,19 +81,16 @@ def _starts_trunk(anatomy: Anatomy, parent: int, hips: int, chest: int) -> bool:
     skeleton = anatomy.skeleton
     if parent < 0 or chest < 0 or hips not in skeleton.ancestors(chest):
         return False
-    step = _step(skeleton, parent, hips)
+    step = skeleton.distance(parent, hips)
     touching = float(np.linalg.norm(skeleton.tails[parent] - skeleton.heads[hips])) < 0.1 * step
-    return touching and SHORT * skeleton.size < step < 0.5 * _step(skeleton, parent, chest)
+    return touching and SHORT * skeleton.size < step < 0.5 * skeleton.distance(parent, chest)
 
 
 def _along(anatomy: Anatomy, place: int, child: int, point: Array) -> float | None:
     """Return how far along the link from a bone to its child a point is, 0 to 1; None if both are in one place."""
-    start = anatomy.skeleton.heads[place]
-    link = anatomy.skeleton.heads[child] - start
-    length = float(link @ link)
-    if length < (0.02 * anatomy.skeleton.size) ** 2:
-        return None
-    return float((point - start) @ link) / length
+    skeleton = anatomy.skeleton
+    is_one = skeleton.distance(place, child) < 0.02 * skeleton.size
+    return None if is_one else skeleton.beside(place, child, point)[0]
 
 
 def _spans(anatomy: Anatomy, place: int, child: int, point: Array) -> bool:
@@ -101,11 +99,7 @@ def _spans(anatomy: Anatomy, place: int, child: int, point: Array) -> bool:
     The collar bones of Rigify's horse hang one bone before the one that they are beside, which is still the chest.
     """
     along = _along(anatomy, place, child, point)
-    if along is None or along < 0.25:
-        return False
-    link = anatomy.skeleton.heads[child] - anatomy.skeleton.heads[place]
-    aside = point - anatomy.skeleton.heads[place] - along * link
-    return float(np.linalg.norm(aside)) < 0.75 * float(np.linalg.norm(link))
+    return along is not None and along >= 0.25 and anatomy.skeleton.beside(place, child, point)[1] < 0.75
 
 
 def _tail(anatomy: Anatomy, forward: Array, hips: int, chest: int) -> tuple[int, ...]:
@@ -146,17 +140,17 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
         children = [child for child in children if trees.lengths[child] > 0.0 and not _hangs(anatomy, place, child)]
         if not children or (chain and not touching and len(skeleton.children[place]) > 2):
             break
-        child = max(children, key=lambda each: trees.lengths[each] + _step(skeleton, place, each))
+        child = max(children, key=lambda each: trees.lengths[each] + skeleton.distance(place, each))
         if chain:
             distance = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
-            if _step(skeleton, place, child) < NO_JOINT * skeleton.size or (touching and distance > 0.5 * own):
+            if skeleton.distance(place, child) < NO_JOINT * skeleton.size or (touching and distance > 0.5 * own):
                 break
             if not skeleton.children[child]:
                 turn, ratio = _after_neck(anatomy, skeleton.parents[place], place, child)
                 if turn < 0.3:
                     break
-                if _step(skeleton, place, child) > (0.06 if len(chain) > 1 else 0.085) * anatomy.height:
+                if skeleton.distance(place, child) > (0.06 if len(chain) > 1 else 0.085) * anatomy.height:
                     sure = 0.55 if 1.25 < ratio < 1.75 else 1.0
                     if ratio > 1.5:
                         break
@@ -173,13 +167,8 @@ def _hangs(anatomy: Anatomy, place: int, child: int) -> bool:
 
 def _after_neck(anatomy: Anatomy, before: int, place: int, child: int) -> tuple[float, float]:
     """Return the cosine of the turn from the link to a bone to that to its child, and how much longer the second is."""
-    heads = anatomy.skeleton.heads
-    neck, head = heads[place] - heads[before], heads[child] - heads[place]
-    lengths = float(np.linalg.norm(neck)), float(np.linalg.norm(head))
-    if not min(lengths) > 0.0:
+    heads, distance = anatomy.skeleton.heads, anatomy.skeleton.distance
+    neck, head = distance(before, place), distance(place, child)
+    if not min(neck, head) > 0.0:
         return 1.0, 1.0
-    return float(neck @ head) / (lengths[0] * lengths[1]), lengths[1] / lengths[0]
-
-
-def _step(skeleton: RestSkeleton, a: int, b: int) -> float:
-    return float(np.linalg.norm(skeleton.heads[b] - skeleton.heads[a]))
+    return float((heads[place] - heads[before]) @ (heads[child] - heads[place])) / (neck * head), head / neck
