@@ -3,7 +3,7 @@
 """Vectors of components: x, y, z are floats (one pose) or arrays (B,) (B poses)."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from .operations import Component, Condition, Operations, Selection, Vector
 
@@ -14,8 +14,7 @@ Parts = TypeVar("Parts", bound=tuple[Component, ...])
 NO_DIRECTION = 1e-6
 """Length of a vector, in units of the chain's length, up to which its direction is taken for rounding noise.
 
-Positions in single precision are uncertain by about 1e-7 of the chain's length, so the direction of a vector of this
-length is uncertain by 0.1 radians.
+In single precision the direction of a vector of this length is uncertain by 0.1 radians.
 """
 
 
@@ -77,8 +76,7 @@ def relative_to(point: Vector, origin: Vector, unit: float) -> Vector:
 
 def choose_parts(ops: Operations, condition: Condition, yes: Parts, no: Parts) -> Parts:
     """Return one of two vectors, or of two quaternions: ``yes`` in the batch items where the condition holds."""
-    chosen: Any = tuple(ops.choose(condition, yes, no))
-    return chosen
+    return cast("Parts", tuple(ops.choose(condition, yes, no)))
 
 
 def choose_each(ops: Operations, condition: Condition, yes: Sequence[Parts], no: Sequence[Parts]) -> list[Parts]:
@@ -88,8 +86,7 @@ def choose_each(ops: Operations, condition: Condition, yes: Sequence[Parts], no:
 
 def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
     """Return a vector, a quaternion or a tuple of components in the selected batch items only; one pose stays."""
-    gathered: Any = tuple(ops.gather(items, parts))
-    return gathered
+    return cast("Parts", tuple(ops.gather(items, parts)))
 
 
 def first_direction(ops: Operations, candidates: Sequence[Vector]) -> Vector:
@@ -120,8 +117,7 @@ def angle_about(ops: Operations, axis: Vector, arm: Vector, aim: Vector) -> Comp
 def perpendicular(ops: Operations, axis: Vector, hints: list[Vector]) -> Vector:
     """Return the unit vector perpendicular to a unit axis that is nearest to the first hint not parallel to the axis.
 
-    That is the normalised rejection of the hint. Two axes of the space are added to the hints: one of them at least is
-    not parallel to the axis, so that there is a result without hints.
+    Two axes of the space are added to the hints: one of them at least is not parallel to the axis.
     """
     zero = 0.0 * axis[0]
     hints = [*hints, (zero + 1.0, zero, zero), (zero, zero + 1.0, zero)]
@@ -129,14 +125,5 @@ def perpendicular(ops: Operations, axis: Vector, hints: list[Vector]) -> Vector:
 
 
 def rotate_about(axis: Vector, cosine: Component, sine: Component, a: Vector) -> Vector:
-    """Return a vector rotated about a unit axis u: ``a cos + (u x a) sin + u (u . a)(1 - cos)`` (Rodrigues' formula).
-
-    The angle is given by its cosine and sine.
-    """
-    c = cross(axis, a)
-    along = dot(axis, a) * (1.0 - cosine)
-    return (
-        a[0] * cosine + c[0] * sine + axis[0] * along,
-        a[1] * cosine + c[1] * sine + axis[1] * along,
-        a[2] * cosine + c[2] * sine + axis[2] * along,
-    )
+    """Return a vector rotated about a unit axis u (Rodrigues): ``a cos + (u x a) sin + u (u . a)(1 - cos)``."""
+    return onward(combination(cosine, a, sine, cross(axis, a)), dot(axis, a) * (1.0 - cosine), axis)
