@@ -277,13 +277,6 @@ class Goals:
     swivels: tuple[Swivel, ...] = ()
     """Of a body's arms, with ``priorities``; below all targets, beside the posture task."""
 
-    @classmethod
-    def of_targets(cls, targets: Array) -> Goals:
-        """Return goals that have targets only, in 0.2 us; a frozen dataclass sets its other fields in 2 us."""
-        goals = object.__new__(cls)
-        object.__setattr__(goals, "targets", targets)
-        return goals
-
 
 @dataclass(frozen=True)
 class Options:

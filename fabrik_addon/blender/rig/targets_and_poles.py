@@ -107,7 +107,7 @@ def goals_at(
     """Return a chain's goals, from its target and pole in the world and the matrix to armature space."""
     targets = np.array([(to_armature @ target_world)[:]])
     if pole_world is None:
-        return Goals.of_targets(targets)
+        return Goals(targets)
     return Goals(targets, poles=np.array([(to_armature @ pole_world)[:]]), pole_angles=np.array([pole_angle]))
 
 
