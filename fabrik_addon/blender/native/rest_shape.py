@@ -161,7 +161,7 @@ def _plane(points: list[Vector], pole_shape: PoleShape) -> tuple[Quaternion, boo
     side = perpendicular(SCALAR, along, [bend_direction(SCALAR, joints, along), hint])
     if pole_shape:
         shares = [(b - a).length / size for a, b in pairwise(points)]
-        toward, across = bend_in_shape(SCALAR, pole_shape, shares, norm(SCALAR, joints[-1]))
+        toward, across = bend_in_shape(pole_shape, shares, norm(SCALAR, joints[-1]))
         bend = hypot(toward, across)
         side = rotate_about(along, toward / bend, -across / bend, side) if bend > NO_BEND else side
     x_axis, y_axis = (Vector([float(part) for part in axis]) for axis in (side, along))

@@ -199,14 +199,11 @@ def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], 
     return choose_each(ops, blocked, straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far), joints)
 
 
-def bend_in_shape(
-    ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component
-) -> tuple[Component, Component]:
-    """Return the bend (``bend_direction``) of ``reach_in_shape``: its components along the second and third axis."""
-    zero = 0.0 * distance
-    joints = reach_in_shape(ops, shape, lengths, distance)
-    _, toward, across = bend_direction(ops, joints, (zero + 1.0, zero, zero))
-    return toward, across
+def bend_in_shape(shape: PoleShape, lengths: Sequence[float], distance: Component) -> tuple[float, float]:
+    """Return the bend (``bend_direction``) of ``reach_in_shape``, of one pose, along the second and the third axis."""
+    joints = reach_in_shape(SCALAR, shape, lengths, distance)
+    _, toward, across = bend_direction(SCALAR, joints, (1.0, 0.0, 0.0))
+    return float(toward), float(across)
 
 
 def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
@@ -219,7 +216,7 @@ def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
     total = chain.total_length
     x, y, z = ((positions[-1] - positions[0]) / total).tolist()
     lengths = [length / total for length in chain.links]
-    toward, across = bend_in_shape(SCALAR, chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
+    toward, across = bend_in_shape(chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
     return atan2(across, toward) if hypot(toward, across) > NO_BEND else 0.0
 
 

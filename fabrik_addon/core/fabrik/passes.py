@@ -157,16 +157,11 @@ def sweep_to_target(
 ) -> tuple[list[Vector], Component]:
     """Sweep until the tip is at the target (Algorithm 1's loop), accelerated after ``PLAIN_SWEEPS`` sweeps.
 
-    Returns joints and sweeps used. Where two joints coincide there is no direction between them: such a batch item
-    keeps its initial pose.
+    The target is within reach. The links of the initial pose need not have their lengths, which add up to one. Batch
+    items that are done stay as they are, and so do those where two joints coincide, with no direction between them.
 
-    Args:
-        joints: initial pose; its links need not have their lengths.
-        lengths: of the links, adding up to one.
-        target: a point within reach.
-        done: batch items to leave as they are.
-        stop: when a batch item stops.
-        sweep: the passes of FABRIK, or a sweep of another solver.
+    Returns:
+        joints, and sweeps used.
     """
     initial, counts = ops.points(joints), [0.0 * target[0]]
     items = ops.active_indices(done)
