@@ -27,8 +27,8 @@ LIFTED, LETS_GO = 0.05, 6.0
 """Height h over that of the skeleton up to which a foot that is pulled keeps its rotation, and the power p with which
 the weight of that rotation falls above it: ``(LIFTED / h)^p``.
 
-Captured feet on the floor are nearer to those that keep their rotation, by 25 degrees (median) to 36, and feet lifted
-by more than 0.1 of the height nearer to those that follow the leg, by 37 to 55.
+Of captured feet on the floor those that keep their rotation are off by 25 degrees (median), those that follow the leg
+by 36; of feet lifted by 0.1 to 0.3 of the height by 55 and 37.
 """
 
 HELD_WEIGHT = 4.0

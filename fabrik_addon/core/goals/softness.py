@@ -19,7 +19,7 @@ _LEAST_SOFTNESS = 1e-6
 
 
 def soft_target(ops: Operations, target: Vector, softness: float) -> Vector:
-    """Return the eased target, at the distance d' from the root; from the root, in units of the chain's length."""
+    """Return a target (from the root, in units of the chain's length) eased to the distance d'."""
     return target if softness < _LEAST_SOFTNESS else scale(target, soft_share(ops, target, softness))
 
 
