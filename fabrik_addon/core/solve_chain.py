@@ -38,12 +38,11 @@ from .math.vectors import (
 )
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.constrained_chain import place
-from .model.tree_start import start_tree
 from .optimise.constrained_reach import REACH_STEPS, coordinates_of
 from .optimise.least_rotation import Termination, rotate_least
 from .optimise.pole_task import pole_angle
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
-from .solve_tree import solve_tree
+from .solve_tree import solve_trees
 from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
 from .trees.solution import AS_GOOD
@@ -70,14 +69,14 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         options: iterations at most, error that counts as reached, and what else a chain may do.
 
     Returns:
-        pose, error, iterations and status, with the batch axes of pose and goals; of a tree there are none.
+        pose, error, iterations and status, with the batch axes of pose and goals.
 
     Raises:
         FabrikError: a number isn't finite or not in its range, a shape doesn't fit, or a desired rotation isn't a
             unit quaternion.
     """
     if not chain.is_plain or goals.meets is not None:
-        return solve_tree(start_tree(chain, pose), goals, options)
+        return solve_trees(chain, pose, goals, options)
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
     solved = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), pose.base)

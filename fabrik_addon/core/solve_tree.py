@@ -6,25 +6,76 @@ A chain by itself has a path of its own (``solve_chain``): 0.15 ms for ten bones
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .fabrik.chain_fabrik import bend_of_shape
+from .math.operations import Array
 from .math.quaternions import conjugate, multiply, rotate
 from .math.vectors import relative_to
 from .model.chain_start import batch_shape
-from .model.tree_start import StartTree
+from .model.tree_start import StartTree, start_tree
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
-from .problem import FabrikError, Goals, Options, Pose, Solution
+from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
 from .trees.by_weight import solved_by_weight
 from .trees.rotation_bound import within_turn
 from .trees.solution import AS_GOOD, TreeSolution, solution_of
 from .trees.without_pins import solved_without_pins
+
+
+def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Solution:
+    """Solve the poses of a batch one after another: each has an active set and a number of steps of its own."""
+    joints, count = len(chain.lengths), len(chain.tips)
+    batch = batch_shape(
+        ("positions", pose.positions, (joints, 3)),
+        ("rotations", pose.rotations, (joints, 4)),
+        ("targets", goals.targets, (count, 3)),
+        ("poles", goals.poles, (count, 3)),
+        ("rotations of the goals", goals.rotations, (count, 4)),
+    )
+    if not batch:
+        return solve_tree(start_tree(chain, pose), goals, options)
+
+    # Any: a row is an array or None, and no overload of rows() could tell which before the array is known.
+    def rows(array: Array | None, *shape: int) -> Any:
+        if array is None:
+            return [None] * math.prod(batch)
+        return np.broadcast_to(array, (*batch, *shape)).reshape(-1, *shape)
+
+    found = []
+    for *posed, targets, rotations, poles in zip(
+        rows(pose.positions, joints, 3),
+        rows(pose.rotations, joints, 4),
+        rows(pose.base, 4),
+        rows(goals.targets, count, 3),
+        rows(goals.rotations, count, 4),
+        rows(goals.poles, count, 3),
+        strict=True,
+    ):
+        desired = replace(goals, targets=targets, rotations=rotations, poles=poles)
+        found.append(solve_tree(start_tree(chain, Pose(*posed)), desired, options))
+
+    def stacked(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:  # Any: of floats or of integers
+        array = np.array([*arrays])
+        return array.reshape(*batch, *array.shape[1:])
+
+    return Solution(
+        pose=Pose(
+            stacked(each.pose.positions for each in found), stacked(each.pose.rotations for each in found), pose.base
+        ),
+        error=stacked(each.error for each in found),
+        iterations=stacked(each.iterations for each in found),
+        status=stacked(each.status for each in found),
+        stretch=stacked(each.stretch for each in found),
+    )
 
 
 def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
@@ -54,10 +105,7 @@ def solve_tree_components(
     Raises:
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
-    solver, count = solver_for_tree(options), len(start.chain.tips)
-    shapes = ("targets", goals.targets, (count, 3)), ("poles", goals.poles, (count, 3))
-    if batch_shape(*shapes, ("rotations of the goals", goals.rotations, (count, 4))):
-        raise FabrikError("the goals of a tree are for one pose")
+    solver = solver_for_tree(options)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
     state, steps, is_converged, reference = present, 0, True, None

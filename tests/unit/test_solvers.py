@@ -355,6 +355,19 @@ def test_several_targets_are_reached_at_once(solver: str, seed: int, joints: int
     assert (position_errors(chain, solution.pose.positions, targets) <= 1e-3).all()
 
 
+@several
+def test_several_targets_in_a_batch_are_a_loop(solver: str) -> None:
+    rng = np.random.default_rng(4)
+    chain, pose = random_tree(rng, 8)
+    targets = np.array([posed(rng, chain, pose, 0.4)[chain.tips] for _ in range(4)])
+    options = Options(60, 1e-3, solver=solver)
+    many = solve(chain, pose, Goals(targets), options)
+    for item, target in enumerate(targets):
+        one = solve(chain, pose, Goals(target), options)
+        np.testing.assert_allclose(many.pose.positions[item], one.pose.positions, atol=1e-6 * chain.total_length)
+        np.testing.assert_array_equal(many.status[item], one.status)
+
+
 @pytest.mark.parametrize("solver", [name for name, method in SOLVERS.items() if not method.solves_trees])
 def test_what_takes_one_target_says_so(solver: str) -> None:
     chain, pose = random_tree(np.random.default_rng(1), 8)

@@ -130,6 +130,21 @@ def test_the_order_of_the_effectors_does_not_matter(seed: int, joints: int) -> N
     np.testing.assert_allclose(one.pose.positions, other.pose.positions, atol=1e-9)
 
 
+@settings(max_examples=25)
+@given(seed=seeds, joints=st.integers(5, 14), far=st.booleans())
+def test_a_batch_is_a_loop(seed: int, joints: int, far: bool) -> None:
+    rng = np.random.default_rng(seed)
+    chain, pose = random_tree(rng, joints)
+    targets = np.array([posed(rng, chain, pose, 0.9)[chain.tips] for _ in range(6)])
+    if far:
+        targets[::2, 0] *= 4.0
+    batch = solve(chain, pose, Goals(targets))
+    for item in range(6):
+        single = solve(chain, pose, Goals(targets[item]))
+        np.testing.assert_allclose(batch.pose.positions[item], single.pose.positions, atol=1e-6)
+        np.testing.assert_array_equal(batch.status[item], single.status)
+
+
 @settings(max_examples=40)
 @given(seed=seeds)
 def test_solving_again_changes_nothing(seed: int) -> None:
@@ -680,10 +695,8 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     chain, pose = y_tree()
     with pytest.raises(FabrikError, match="targets have shape"):
         solve(chain, pose, Goals(np.zeros((3, 3))))
-    with pytest.raises(FabrikError, match="for one pose"):
-        solve(chain, pose, Goals(np.zeros((3, 2, 3))))
-    with pytest.raises(FabrikError, match="one pose"):
-        solve(chain, Pose(np.stack([pose.positions] * 2), pose.rotations), Goals(pose.positions[chain.tips]))
+    with pytest.raises(FabrikError, match="it doesn't fit the batch shape"):
+        solve(chain, Pose(np.stack([pose.positions] * 2), pose.rotations), Goals(np.zeros((3, 2, 3))))
 
 
 def test_a_pose_of_another_tree_is_refused() -> None:
