@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 import pytest
 
-from fabrik_addon.blender.native.find_rigs import native_constraints, solvers_of
+from fabrik_addon.blender.native.find_rigs import native_constraints, solver_of, solvers_of
 
 from . import rigs
 from .test_native_limits import set_limits
@@ -103,6 +103,40 @@ def test_a_renamed_chain_keeps_its_rig() -> None:
     chain.name = "arm"
     assert bpy.ops.pose.fabrik_rig_remove(only_active=True, keep_pose=False) == {"FINISHED"}
     assert is_untouched(armature, MODES)
+
+
+def test_chains_that_exchange_their_names_keep_their_rigs() -> None:
+    armature = rigs.make_armature([*rigs.tail_bones(2, "a"), *rigs.tail_bones(2, "b", at=(3, 0, 0))])
+    for tip, x in (("a1", 0.8), ("b1", 3.8)):
+        rigs.add_chain(armature, tip, 2, target=(x, 0.2, 1.4)).use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    chains = list(armature.fabrik.chains)
+    solvers = [solver_of(armature, chain) for chain in chains]
+    for chain, name in ((chains[0], "c"), (chains[1], "a1"), (chains[0], "b1")):
+        chain.name = name
+    assert [solver_of(armature, chain) for chain in chains] == solvers
+    armature.fabrik.active_index = 0
+    assert bpy.ops.pose.fabrik_rig_remove(only_active=True) == {"FINISHED"}
+    assert {bone.name for bone, _ in native_constraints(armature)} == {"b0", "b1"}
+
+
+def test_rigs_of_armatures_that_were_joined_are_removed_at_once() -> None:
+    armatures = []
+    for name in ("Rig", "Other"):
+        armature = rigs.make_tail(2, name)
+        rigs.add_chain(armature, "bone1", 2, target=(0.8, 0.2, 1.4)).use_limits = False
+        assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+        armatures.append(armature)
+    rigs.leave_mode()
+    for armature in armatures:
+        armature.select_set(True)
+    bpy.context.view_layer.objects.active = armatures[0]
+    assert bpy.ops.object.join() == {"FINISHED"}
+    rigs.enter_pose_mode(armatures[0])
+    assert constraints(armatures[0]) == 4
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert constraints(armatures[0]) == 0
+    assert not bpy.data.node_groups
 
 
 def test_renamed_bones_still_follow_and_are_left_as_they_were() -> None:

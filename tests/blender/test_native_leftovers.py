@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -185,16 +186,71 @@ def test_a_target_that_chains_still_use_is_deleted_and_the_limb_returns(kind: st
     assert count_blocks() == before
 
 
-def test_an_appended_rig_follows_its_target_after_the_file_is_loaded_again(tmp_path: Path) -> None:
+def append_rig(library: Path) -> Any:
+    """A native rig whose armature was appended to another file: its other objects are in no collection there."""
     armature = rigs.make_tail(3)
     rigs.add_chain(armature, "bone2", 3, target=(0.8, 0.3, 1.5)).use_limits = False
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
     rigs.leave_mode()
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=False) as (_, found):
+    with bpy.data.libraries.load(str(library), link=False) as (_, found):
         found.objects = ["Rig"]
     bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
+    return bpy.data.objects["Rig"]
+
+
+def test_purging_unused_data_leaves_an_appended_rig(tmp_path: Path) -> None:
+    armature = append_rig(tmp_path / "library.blend")
+    bpy.ops.outliner.orphans_purge(do_recursive=True)
+    chain = armature.fabrik.chains[0]
+    assert rigs.distance_left(armature, chain) < 1e-4
+    chain.target.location = (1.1, 0.2, 1.7)
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def clear_constraints(armature: Any) -> None:
+    bpy.ops.pose.select_all(action="SELECT")
+    assert bpy.ops.pose.constraints_clear() == {"FINISHED"}
+
+
+def delete_chain(armature: Any) -> None:
+    for name in ("bone2", "bone1"):
+        delete_bone(armature, name)
+
+
+@pytest.mark.parametrize("clear", [clear_constraints, delete_chain])
+def test_a_rig_whose_constraints_are_gone_is_removed_without_a_trace(clear: Callable[[Any], None]) -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 2, target=(0.8, 0.3, 1.5))
+    chain.use_limits, chain.use_stretch = False, True
+    before = count_blocks()
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert armature.data.bones["bone2"].inherit_scale == "ALIGNED"
+    clear(armature)
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert count_blocks() == before
+    assert not (armature.animation_data and armature.animation_data.drivers)
+    assert all(bone.inherit_scale == "FULL" for bone in armature.data.bones)
+
+
+def test_a_rig_is_made_again_after_its_constraints_were_cleared() -> None:
+    armature = rigs.make_tail(3)
+    chain = rigs.add_chain(armature, "bone2", 3, target=(0.8, 0.3, 1.5))
+    chain.use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    before = count_blocks()
+    (solver,) = solvers_of(armature).values()
+    clear_constraints(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert count_blocks() == before
+    assert list(solvers_of(armature).values()) == [solver], "with its keys"
+    assert {len(curve.driver.variables) for curve in armature.animation_data.drivers} == {3}
+    assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def test_an_appended_rig_follows_its_target_after_the_file_is_loaded_again(tmp_path: Path) -> None:
+    append_rig(tmp_path / "library.blend")
     for _ in range(2):
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))

@@ -76,6 +76,7 @@ def build_rig(
     name = f"FABRIK {armature.name} {settings.name}"
     solver = _place_solver(collection, name, armature, rest, solver or _make_solver(name))
     solver[CHAIN], solver[HAD_ANIMATION] = settings.name, had_animation
+    settings.native_rig = solver
     goals = {"Target": _goal_object(collection, f"{name} target", solver, settings.target, settings.subtarget)}
     if rest.shape.kind.has_pole:
         goals["Pole"] = _goal_object(collection, f"{name} pole", solver, settings.pole_target, settings.pole_subtarget)
@@ -203,6 +204,8 @@ def _properties_of_target(
 
 def _drive(driven: Object | Constraint, name: str, index: int, sources: Iterable[tuple[ID, str]]) -> None:
     """Drive a property by the least of some properties, of which one that doesn't exist counts as 0."""
+    # Clear Pose Constraints leaves the drivers of constraints, and these belong to new ones of the same names.
+    driven.driver_remove(name, index)
     curve = cast("FCurve", driven.driver_add(name, index))
     for generator in list(curve.modifiers):
         curve.modifiers.remove(generator)

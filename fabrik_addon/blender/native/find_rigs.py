@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the native rigs of an armature, known by the objects its bones' constraints look at."""
+"""READ: the native rigs of an armature, known by the objects its bones' constraints look at, or that its chains hold.
+
+A chain holds its solver by a property. Constraints don't count as users: without the property *Purge Unused Data*
+removed the solver of an armature that was appended to a file, which is in no collection there. And a rig whose
+constraints were removed by hand, or whose bones Rigify has made anew, wasn't found.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +32,32 @@ def native_constraints(armature: Object) -> Iterator[tuple[PoseBone, Constraint]
 
 
 def solvers_of(armature: Object) -> dict[str, Object]:
-    """Return the solvers of an armature by the names of their chains."""
-    return {str(c.target[CHAIN]): c.target for _, c in native_constraints(armature)}  # type: ignore[attr-defined]
+    """Return the solvers of an armature by the names of their chains.
+
+    Of several whose chains had the same name, in armatures that were joined, the others are by their own names.
+    """
+    found: dict[str, Object] = {}
+    solvers = [constraint.target for _, constraint in native_constraints(armature)]  # type: ignore[attr-defined]
+    for solver in dict.fromkeys([*solvers, *_held_by(armature)]):
+        name = str(solver[CHAIN])
+        found[solver.name if name in found else name] = solver
+    return found
+
+
+def _held_by(armature: Object) -> list[Object]:
+    """Return the solvers that an armature's chains hold; those of a copy are the original's until it has its own."""
+    held = (chain.native_rig for chain in armature.fabrik.chains)  # type: ignore[attr-defined]
+    return [solver for solver in held if solver is not None and solver.parent == armature and solver.get(CHAIN)]
 
 
 def solver_of(armature: Object, chain: FabrikChain) -> Object | None:
     """Return the solver of a chain, which may have got another name since the rig was made."""
     solvers = solvers_of(armature)
+    if chain.native_rig in solvers.values():
+        return chain.native_rig
+    # Rigs of earlier versions of the extension are held by no chain.
+    held = [other.native_rig for other in armature.fabrik.chains]  # type: ignore[attr-defined]
+    solvers = {name: solver for name, solver in solvers.items() if solver not in held}
     if chain.name in solvers:
         return solvers[chain.name]
     names = {other.name for other in armature.fabrik.chains}  # type: ignore[attr-defined]

@@ -11,10 +11,11 @@ from mathutils import Vector
 
 from ...core import FabrikError
 from ..rig.library_items import is_from_library
+from ..rig.properties import settings_of
 from ..rig.rotation_channel import Channel, channel_for
 from ..solving.stored_values import kept_values
 from ..solving.write_channels import write_channels
-from .custom_properties import CHAIN, HAD_ANIMATION, MARK, SOLVER
+from .custom_properties import CHAIN, CONSTRAINT, HAD_ANIMATION, MARK, SOLVER
 from .find_rigs import broken_constraints, native_constraints, unused_solvers
 from .shared_groups import remove_unused_groups
 from .write_bone_stretch import forget_inherited
@@ -87,10 +88,14 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
         if not is_from_library(armature, bone.path_from_id("constraints"), constraint.name)
     ]
     with kept_values(view_layer):
-        forget_inherited((bone for bone, _ in constraints), stay_stretched)
         for bone, constraint in constraints:
             constraint.driver_remove("influence")
             bone.constraints.remove(constraint)
+        forget_inherited(armature, stay_stretched)
+        _remove_left_drivers(armature, solvers)
+        for chain in settings_of(armature).chains:
+            if chain.native_rig in solvers:
+                chain.native_rig = None
         _remove_empty_animation(armature, any(solver[HAD_ANIMATION] for solver in solvers))
 
 
@@ -135,6 +140,14 @@ def remove_made_for(solver: Object | None) -> None:
     """Remove the empties at bones and the collections of targets of a solver, or of those that are deleted."""
     made: list[Object | Collection] = [*bpy.data.objects, *bpy.data.collections]
     bpy.data.batch_remove([each for each in made if each.get(SOLVER, "none") == solver and each.library is None])
+
+
+def _remove_left_drivers(armature: Object, solvers: list[Object]) -> None:
+    """Remove the drivers of constraints of solvers that were removed by hand: Blender leaves them."""
+    for curve in list(armature.animation_data.drivers) if armature.animation_data else ():
+        read = (variable.targets[0].id for variable in curve.driver.variables)
+        if f'.constraints["{CONSTRAINT}' in curve.data_path and any(source in solvers for source in read):
+            armature.animation_data.drivers.remove(curve)
 
 
 def _remove_empty_animation(armature: Object, had_animation: bool) -> None:

@@ -42,33 +42,33 @@ def stretch_bones(stretched: StretchedBones, chain_name: str, solver: Object, mo
     return made
 
 
-def forget_inherited(bones: Iterable[PoseBone], stay_aligned: bool) -> None:
-    """Give bones, and what hangs on them, the way of inheriting scale that they had before they were stretched.
+def forget_inherited(armature: Object, stay_aligned: bool) -> None:
+    """Give bones that no native rig of an object stretches the way of inheriting scale that they had before.
 
     Args:
-        bones: those that a native rig rotated or scaled.
+        armature: object with the bones.
         stay_aligned: they stay stretched, and so must what keeps them from being skewed.
     """
-    for bone in {each.bone.name: each for one in bones for each in (one, *one.children)}.values():
+    for bone in armature.pose.bones:
         data = bone.bone
         mode = data.get(INHERITED)
         if mode is None or not data.id_data.is_editable:
             continue  # what is linked stays as the file that it comes from has it
+        if _is_stretched(bone, [armature]):
+            continue
         if not stay_aligned:
-            if _is_stretched_elsewhere(bone):
+            if _is_stretched(bone, [obj for obj in bpy.data.objects if obj.data == armature.data]):
                 continue  # with the native rig that is removed last the bone gets it back
             if data.inherit_scale == ALIGNED:
                 data.inherit_scale = mode
         del data[INHERITED]
 
 
-def _is_stretched_elsewhere(bone: PoseBone) -> bool:
-    """Tell whether a native rig stretches a bone, or what it hangs on, of another object with the same armature."""
-    armature = bone.id_data
+def _is_stretched(bone: PoseBone, armatures: Iterable[Object]) -> bool:
+    """Tell whether a native rig of some objects with the same armature stretches a bone, or what it hangs on."""
     names = {bone.name, bone.parent.name if bone.parent else ""}
     return any(
         each.name in names and is_stretching(obj, constraint.target)  # type: ignore[attr-defined]
-        for obj in bpy.data.objects
-        if obj.data == armature.data and obj != armature
+        for obj in armatures
         for each, constraint in native_constraints(obj)
     )

@@ -339,6 +339,13 @@ class FabrikChain(PropertyGroup):
         override=OVERRIDABLE,
     )
 
+    native_rig: PointerProperty(
+        type=Object,
+        name="Native Rig",
+        description="Object that solves the chain where it is a native rig",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
     conversion: StringProperty(
         name="Conversion",
         description="What the conversion of a constraint to this chain has changed, for the way back; JSON",
