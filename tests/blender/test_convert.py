@@ -15,6 +15,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Matrix, Vector
 
+from fabrik_addon.blender.rig.library_items import LOST_DRIVERS
 from tests.blender.rigs import (
     Bone,
     clear_scene,
@@ -27,6 +28,7 @@ from tests.blender.rigs import (
     make_empty,
     make_tail,
     metarig,
+    overridden,
     set_chain,
     update,
     warnings_in,
@@ -539,6 +541,33 @@ def test_a_chains_own_driver_switches_its_constraint() -> None:
     for frame in (2, 9, 3):
         bpy.context.scene.frame_set(frame)
         assert constraint.mute == (frame <= 5) and not chain.enabled
+
+
+@pytest.mark.parametrize("is_animated", [False, True])
+def test_drivers_that_are_lost_with_the_next_loading_are_named(
+    is_animated: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Blender saves drivers that are added to an override, but not where its library has animation data."""
+    armature = make_leg()
+    if is_animated:
+        armature["animated"] = 0.0
+        armature.driver_add('["animated"]').driver.expression = "1.0"
+    armature = overridden(tmp_path)
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    constraint.driver_add("influence").driver.expression = "0.5"
+    notes(capfd)
+    for convert in (bpy.ops.pose.fabrik_constraints_to_chains, bpy.ops.pose.fabrik_chains_to_constraints):
+        if constraint.mute:  # the way back makes another constraint
+            armature.pose.bones["shin"].constraints.remove(constraint)
+        assert convert() == {"FINISHED"}
+        assert (LOST_DRIVERS in notes(capfd)) == is_animated
+    leave_mode()
+    file = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=file)
+    bpy.ops.wm.open_mainfile(filepath=file)
+    armature = next(obj for obj in bpy.data.objects if obj.override_library and obj.type == "ARMATURE")
+    drivers = [curve.data_path for curve in armature.animation_data.drivers]
+    assert any("constraints" in path for path in drivers) != is_animated
 
 
 def test_what_cant_be_a_chain_is_named_and_stays() -> None:

@@ -13,6 +13,7 @@ import bpy
 import pytest
 
 from fabrik_addon.blender.native.find_rigs import native_constraints, solver_of, solvers_of
+from fabrik_addon.blender.rig.library_items import LOST_DRIVERS
 
 from . import rigs
 from .test_native_limits import set_limits
@@ -214,6 +215,31 @@ def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) 
     assert rigs.everything() == before
     chain.target.location = (0.4, 1.9, 1.1)
     assert rigs.distance_left(mine, chain) < 1e-4
+
+
+@pytest.mark.parametrize("is_animated", [False, True])
+def test_drivers_that_are_lost_with_the_next_loading_are_named(
+    is_animated: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = rigs.make_tail(2)
+    if is_animated:
+        armature.animation_data_create()
+    armature = rigs.overridden(tmp_path)
+    rigs.add_chain(armature, "bone1", 2, target=(0.8, 0.2, 1.4)).use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    named = [f"Chain 'bone1': {LOST_DRIVERS}"] if is_animated else []
+    assert rigs.warnings_in(capfd) == named
+    rigs.leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    armature = next(obj for obj in bpy.data.objects if obj.override_library)
+    assert len(armature.animation_data.drivers) == (0 if is_animated else 2)
+    chain = armature.fabrik.chains[0]
+    chain.target.location = (0.6, 0.2, 1.5)
+    assert rigs.distance_left(armature, chain) < 1e-4
+    rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert len(armature.animation_data.drivers) == 2
 
 
 def test_two_scenes() -> None:

@@ -40,6 +40,7 @@ from ..rig.bone_kinematics import pose_matrices, rotates_rigidly
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
 from ..rig.last_results import forget_result
+from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.rotation_channel import has_locks, rotation_from
@@ -331,7 +332,8 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
                 messages.append("the driver that mutes it: the chain is as it is now")
             mute_driver(armature, path, True)
     constraint.mute = True
-    return messages
+    is_driven = any(driver_of(armature, f"{ours}.{name}") is not None for name in ("influence", "enabled"))
+    return [*messages, LOST_DRIVERS] if is_driven and loses_drivers(armature) else messages
 
 
 def motion_messages(

@@ -25,6 +25,7 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..rig.chain_bones import bones_of_chain, spec_of
+from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..rig.wording import plain
@@ -211,8 +212,9 @@ def _unsupported(armature: Object, chain: FabrikChain) -> list[str]:
 def _activate_constraint(armature: Object, chain: FabrikChain, constraint: KinematicConstraint) -> list[str]:
     """WRITE: unmute a constraint, disable its chain, and copy animation and drivers; return messages for what can't."""
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
-    if driver_of(armature, f"{theirs}.influence") is None:
-        carry_driver(armature, f"{ours}.influence", f"{theirs}.influence")
+    is_driven = driver_of(armature, f"{theirs}.influence") is None and carry_driver(
+        armature, f"{ours}.influence", f"{theirs}.influence"
+    )
     carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
     messages = [INFLUENCE_IN_NLA] if is_in_nla(armature, f"{ours}.influence") else []
     enabled, mute = f"{ours}.enabled", f"{theirs}.mute"
@@ -220,11 +222,14 @@ def _activate_constraint(armature: Object, chain: FabrikChain, constraint: Kinem
         mute_curve(armature, enabled)  # unmuted it would enable the chain at another frame
     if driver_of(armature, mute) is not None:
         mute_driver(armature, mute, False)
-    elif driver_of(armature, enabled) is not None and not carry_inverted_driver(armature, enabled, mute):
-        messages.append("the driver that enables it: the constraint is as the chain is now")
+    elif driver_of(armature, enabled) is not None:
+        is_carried = carry_inverted_driver(armature, enabled, mute)
+        is_driven |= is_carried
+        if not is_carried:
+            messages.append("the driver that enables it: the constraint is as the chain is now")
     constraint.mute = not chain.enabled
     driver = driver_of(armature, enabled)
     if driver is not None:
         armature.animation_data.drivers.remove(driver)
     chain.enabled = False
-    return messages
+    return [*messages, LOST_DRIVERS] if is_driven and loses_drivers(armature) else messages

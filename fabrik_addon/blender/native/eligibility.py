@@ -16,6 +16,7 @@ from ..animation.animated_settings import is_taken_away
 from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
 from ..rig.chain_bones import ChainBones
 from ..rig.connected_chains import chains_of_tree
+from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import settings_of
 from ..rig.rotation_channel import has_locks, rotation_locks
 from ..rig.snapshot import Snapshot, take_snapshot
@@ -130,6 +131,8 @@ def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot)
     overridden = [name for name in snapshot.overridden + snapshot.carried if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
     warnings += _animated(armature, rest)
+    if loses_drivers(armature):
+        warnings.append(LOST_DRIVERS)
     return EligibleChain(settings, rest, warnings)
 
 

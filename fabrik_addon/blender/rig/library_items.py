@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: which chains, parts, handles and constraints of a library override come from its library.
 
-Blender doesn't remove those, or has them again when the file is loaded.
+Blender doesn't remove those, or has them again when the file is loaded. And it doesn't save all that is added.
 """
 
 from __future__ import annotations
@@ -13,6 +13,18 @@ from ...core import FabrikError
 
 if TYPE_CHECKING:
     from bpy.types import Object
+
+
+LOST_DRIVERS = (
+    "its drivers are lost when the file is loaded again: Blender saves none that are added to a library override whose "
+    "library has animation data"
+)
+
+
+def loses_drivers(armature: Object) -> bool:
+    """Tell whether Blender saves no drivers that are added to an armature (Blender 5.0 and 5.2)."""
+    override = armature.override_library
+    return override is not None and override.reference is not None and override.reference.animation_data is not None
 
 
 def is_from_library(armature: Object, collection: str, name: str = "") -> bool:
