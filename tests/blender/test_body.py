@@ -149,6 +149,29 @@ def test_a_body_is_kept_in_a_library_override(tmp_path: Path) -> None:
     assert body.use_floor
 
 
+def test_a_body_that_its_library_gets_too_is_the_librarys_with_the_overrides_own_settings(tmp_path: Path) -> None:
+    metarig("human_metarig").name = "Rig"
+    rig = overridden(tmp_path)
+    assert bpy.ops.pose.fabrik_body_add() == {"FINISHED"}
+    rig.fabrik.body.handles["Hand.L"].use_pin = True
+    rig.fabrik.body.handles["Foot.L"].use_position = False
+    names = [[item.name for item in items] for items in (rig.fabrik.body.parts, rig.fabrik.body.handles)]
+    leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "library.blend"))
+    enter_pose_mode(bpy.data.objects["Rig"])
+    assert bpy.ops.pose.fabrik_body_add() == {"FINISHED"}
+    leave_mode()
+    bpy.ops.wm.save_mainfile()
+    for _ in range(3):
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        body = next(one for one in bpy.data.objects if one.override_library).fabrik.body
+        assert [[item.name for item in items] for items in (body.parts, body.handles)] == names
+        assert [body.handles["Hand.L"].use_pin, body.handles["Foot.L"].use_position] == [True, False]
+        assert not any(part.is_corrected for part in body.parts)
+        bpy.ops.wm.save_mainfile()
+
+
 def test_limits_in_a_library_override_are_kept_and_move_no_bone(tmp_path: Path) -> None:
     """Blender saves no IK limits of bones in an override; a muted constraint is saved, and changes no pose."""
     own = stick_figure().pose.bones["LeftLeg"]

@@ -31,6 +31,7 @@ from tests.blender.rigs import (
     make_empty,
     make_tail,
     matrices_of,
+    overridden,
     pose_of,
     set_chain,
     tail_bones,
@@ -787,6 +788,28 @@ def test_a_library_override_can_be_posed_and_changed_and_saved(library: str, tmp
     mine.target.location = (0.5, -0.5, 1.2)
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     assert distance_left(armature, mine) < 1e-4
+
+
+def test_a_chain_of_the_library_with_the_name_of_an_overrides_own_chain_is_kept(tmp_path: Path) -> None:
+    """As Blender does with constraints, the override's own is numbered."""
+    make_tail(3)
+    armature = overridden(tmp_path)
+    add_chain(armature, "bone1", 2).name = "arm"
+    leave_mode()
+    shot, library = str(tmp_path / "shot.blend"), str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=shot)
+    bpy.ops.wm.open_mainfile(filepath=library)
+    armature = bpy.data.objects["Rig"]
+    enter_pose_mode(armature)
+    add_chain(armature, "bone2", 3).name = "arm"
+    leave_mode()
+    bpy.ops.wm.save_mainfile()
+    for _ in range(3):
+        bpy.ops.wm.open_mainfile(filepath=shot)
+        armature = next(obj for obj in bpy.data.objects if obj.override_library)
+        chains = {chain.name: (chain.tip, chain.target.name) for chain in armature.fabrik.chains}
+        assert chains == {"arm.001": ("bone1", "bone1 target"), "arm": ("bone2", "bone2 target")}
+        bpy.ops.wm.save_mainfile()
 
 
 def test_keys_on_a_library_override(library: str) -> None:

@@ -62,7 +62,7 @@ def _get_iterations_used(chain: FabrikChain) -> int:
     return 0 if result is None else result.iterations
 
 
-def _make_name_unique(chain: FabrikChain, _context: Context) -> None:
+def number_name(chain: FabrikChain, _context: Context | None = None) -> None:
     """Number the name of a chain if another one has it: results and library overrides find chains by their names."""
     taken = {other.name for other in chain.id_data.fabrik.chains if other != chain}
     name, number = chain.name, 0
@@ -134,7 +134,7 @@ def _keep_offset(chain: FabrikChain, context: Context) -> None:
 class FabrikChain(PropertyGroup):
     """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
 
-    name: StringProperty(name="Name", description="Name of the chain", override=OVERRIDABLE, update=_make_name_unique)
+    name: StringProperty(name="Name", description="Name of the chain", override=OVERRIDABLE, update=number_name)
     enabled: BoolProperty(
         name="Enabled",
         description="Solve this chain together with the others",
