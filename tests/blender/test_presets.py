@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import bpy
+import numpy as np
 import pytest
 from bpy.types import Object, Panel
 
@@ -18,8 +19,9 @@ from fabrik_addon.blender.interface.presets import (
     VIEW3D_PT_fabrik_limit_presets,
     VIEW3D_PT_fabrik_solver_presets,
 )
+from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.setup.override_limits import LIMIT_SETTINGS
-from tests.blender.rigs import make_empty, make_tail, metarig, set_chain
+from tests.blender.rigs import make_empty, make_tail, metarig, overridden, set_chain
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fabrik_addon/presets/fabrik_ik"
 
@@ -171,6 +173,23 @@ def test_limits_of_selected_bones_are_saved_by_name_and_loaded(tail: Object, use
     bpy.ops.pose.fabrik_limits_preset(filepath=str(path))
     assert {**limits_of(tail), "bone0": before["bone0"]} == before
     assert tail.pose.bones["bone0"].lock_ik_x, "a bone that isn't in the preset keeps its limits"
+
+
+def test_limits_of_a_library_override_are_saved_in_a_preset(user_folder: Path, tmp_path: Path) -> None:
+    """There a constraint keeps them."""
+    make_tail(name="Rig")
+    rig = overridden(tmp_path)
+    for bone in rig.pose.bones:
+        bone.select = bone.name == "bone1"
+    assert bpy.ops.pose.fabrik_limits_set(joint='ELBOW') == {"FINISHED"}
+    before = bone_limits.limits_of(rig.pose.bones["bone1"])
+    assert bpy.ops.pose.fabrik_limits_preset_add(name="Elbow") == {"FINISHED"}
+    path = user_folder / "presets/fabrik_ik/joint_limits/Elbow.py"
+    bpy.ops.pose.fabrik_limits_set(joint='FREE')
+    assert bone_limits.limits_of(rig.pose.bones["bone1"]) == bone_limits.UNLIMITED
+    assert bpy.ops.pose.fabrik_limits_preset(filepath=str(path)) == {"FINISHED"}
+    after = bone_limits.limits_of(rig.pose.bones["bone1"])
+    assert np.array(after) == pytest.approx(np.array(before), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["Human", "Four-Legged_Animal"])

@@ -222,6 +222,29 @@ def test_limits_of_a_library_override_are_saved(tmp_path: Path, how: str) -> Non
 
 
 @pytest.mark.parametrize("how", ["FREE", "SHOULDER", "preset"])
+def test_limits_that_were_made_local_are_changed_as_others(tmp_path: Path, how: str) -> None:
+    rig = metarig("basic_human_metarig")
+    rig.name = "Rig"
+    rig = overridden(tmp_path)
+    press([rig.pose.bones["forearm.L"]], "ELBOW")
+    leave_mode()
+    rig.select_set(True)
+    assert bpy.ops.object.make_local(type="ALL") == {"FINISHED"}
+    enter_pose_mode(rig)
+    bones = [rig.pose.bones[f"forearm.{side}"] for side in "LR"]
+    assert limits_of(bones[0]) != limits_of(bones[1])
+    if how == "preset":
+        for bone in rig.pose.bones:
+            bone.select = bone in bones
+        assert bpy.ops.pose.fabrik_limits_preset(filepath=str(HUMAN_PRESET)) == {"FINISHED"}
+    else:
+        press(bones, how)
+    finite = [[math.isfinite(angle) for angle in limits_of(bone)[0]] for bone in bones]
+    assert finite[0] == finite[1] == [how != "FREE"] * 3
+    assert not bones[0].constraints
+
+
+@pytest.mark.parametrize("how", ["FREE", "SHOULDER", "preset"])
 def test_limits_of_the_library_that_stay_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], how: str) -> None:
     """An override can only narrow them: it is said of the bones that have narrower limits than they were given."""
     rig = metarig("basic_human_metarig")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...core import FabrikError
 from ...core.body.recognise import recognise
 from ..rig.body_properties import body_of
-from .override_limits import LIMIT_SETTINGS, kept_in_override, limit_settings_of
+from .override_limits import LIMIT_SETTINGS, kept_in_override, limits_as_settings
 from .usual_limits import BALLS, HINGES, limit_hinge_between, limit_joint
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LimitSetting: TypeAlias = bool | float
 
 def save_limits(bones: Iterable[PoseBone], path: Path) -> None:
     """Write a preset with the limits of bones by their names."""
-    limits = {bone.name: limit_settings_of(bone) for bone in bones}
+    limits = {bone.name: limits_as_settings(bone) for bone in bones}
     path.write_text(f"BONES = {limits!r}\n", encoding="utf-8")
 
 

@@ -27,6 +27,22 @@ def limit_settings_of(bone: PoseBone) -> dict[str, bool | float]:
     return {setting: getattr(bone, setting) for setting in LIMIT_SETTINGS}
 
 
+def limits_as_settings(bone: PoseBone) -> dict[str, bool | float]:
+    """Return IK limits and IK locks by which another bone is limited as this one is, also where a constraint keeps it.
+
+    Where the library of an override has limits too, the narrower ones count.
+    """
+    limits, kept = limit_settings_of(bone), bone.constraints.get(BODY_LIMITS)
+    for axis in "xyz" if kept is not None else ():
+        if getattr(kept, f"use_limit_{axis}") and not limits[f"lock_ik_{axis}"]:
+            low, high = getattr(kept, f"min_{axis}"), getattr(kept, f"max_{axis}")
+            if limits[f"use_ik_limit_{axis}"]:
+                low, high = max(low, limits[f"ik_min_{axis}"]), min(high, limits[f"ik_max_{axis}"])
+            limits[f"lock_ik_{axis}"], limits[f"use_ik_limit_{axis}"] = low == high == 0.0, True
+            limits[f"ik_min_{axis}"], limits[f"ik_max_{axis}"] = low, high
+    return limits
+
+
 def all_limits_of(bone: PoseBone) -> dict[str, bool | float]:
     """Return a bone's IK limits and IK locks, and the limits that a constraint keeps, where there is one."""
     kept = bone.constraints.get(BODY_LIMITS)
@@ -63,10 +79,14 @@ def is_narrower_in_library(bone: PoseBone) -> bool:
 
 @contextmanager
 def kept_in_override(bone: PoseBone) -> Iterator[None]:
-    """Move the IK limits that a bone gets inside to a constraint if its armature is a library override."""
+    """Move the IK limits that a bone gets inside to a constraint if its armature is a library override.
+
+    If it was one, and was made local, the bone's limits are its IK limits again, and the constraint is removed.
+    """
     before = limit_settings_of(bone)
     yield
     if bone.id_data.override_library is None:
+        restore_limits(bone, limit_settings_of(bone))
         return
     lower, upper = limits_of(bone, with_locks=False, with_constraints=False)
     limits: dict[str, bool | float] = {}
