@@ -11,12 +11,22 @@ from typing import Any
 import bpy
 import pytest
 from bpy.types import Object
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.overlay.read_body import read_gaze
 from fabrik_addon.blender.rig.body_look_at import EYE_CONE, look_of
-from tests.blender.rigs import Bone, enter_pose_mode, error_of, make_armature, make_empty, metarig, overridden, update
+from tests.blender.rigs import (
+    Bone,
+    enter_pose_mode,
+    error_of,
+    leave_mode,
+    make_armature,
+    make_empty,
+    metarig,
+    overridden,
+    update,
+)
 from tests.blender.test_body import PIN_ANGLE, PIN_DISTANCE, angle, frame, height, own_rotations, place, turned
 
 ops: Any = bpy.ops.pose
@@ -96,6 +106,37 @@ def test_it_looks_at_an_object_and_holds_that_while_others_are_pulled(human: Obj
         assert max(eye_off(human, side, target.location) for side in "LR") < 0.05
     for name, before in toes.items():
         assert (human.pose.bones[name].head - before).length < PIN_DISTANCE * height(human)
+
+
+@pytest.mark.parametrize("edit", ["apply", "roll"])
+def test_rest_poses_that_are_edited_leave_the_direction_in_which_the_body_looks(human: Object, edit: str) -> None:
+    """An imported armature lies on its back in its own space, and its rotation and scale are applied after Make Body."""
+    at = around(human, 40.0, 10.0)
+    assert look(human, at) == {"FINISHED"}
+    turned_head = (human.matrix_world @ human.pose.bones["spine.006"].matrix).to_quaternion()
+    assert ops.fabrik_body_look_clear() == {"FINISHED"}
+    ops.transforms_clear()
+    assert ops.fabrik_body_remove() == {"FINISHED"}
+    leave_mode()
+    if edit == "apply":
+        human.data.transform(Matrix.Rotation(-math.pi / 2.0, 4, "X") @ Matrix.Scale(100.0, 4))
+        human.rotation_euler, human.scale = (math.pi / 2.0, 0.0, 0.7), (0.01, 0.01, 0.01)
+    enter_pose_mode(human)
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    if edit == "apply":
+        leave_mode()
+        human.select_set(True)
+        assert bpy.ops.object.transform_apply() == {"FINISHED"}
+        enter_pose_mode(human)
+    else:
+        bpy.ops.object.mode_set(mode="EDIT")
+        human.data.edit_bones["spine.006"].roll += 1.0
+        bpy.ops.object.mode_set(mode="POSE")
+    assert look(human, at) == {"FINISHED"}
+    head = (human.matrix_world @ human.pose.bones["spine.006"].matrix).to_quaternion()
+    if edit == "roll":
+        head = head @ Quaternion((0.0, 1.0, 0.0), -1.0)
+    assert math.degrees(head.rotation_difference(turned_head).angle) < 1.0
 
 
 def test_the_gaze_stays_where_an_object_was_that_is_deleted(human: Object) -> None:

@@ -17,6 +17,7 @@ from ...core.body.bone_names import eye_side
 from ...core.body.part import Role, Side
 from ...core.body.posture import LOOKING
 from .armature_bones import with_bones_below
+from .body_directions import directions_at_rest
 from .body_properties import body_of
 from .dependencies import followed_bones
 from .overrides import bones_with_overrides
@@ -34,6 +35,7 @@ LOOK_SETTINGS = (
     "turned_by_look",
     "forward",
     "upward",
+    "rest_frames",
 )
 """Names of the properties of a body that a look has."""
 
@@ -94,7 +96,7 @@ def look_of(view_layer: ViewLayer, armature: Object) -> Look | None:
     if is_locked(head):
         raise FabrikError(f"The rotation of bone '{head.name}' is locked: unlock it, or switch Look At off")
     rest = head.bone.matrix_local.to_quaternion()
-    forward = Vector(body.forward)
+    forward, _ = directions_at_rest(armature)
     if forward.length == 0.0:
         raise FabrikError(f"It isn't known where '{armature.name}' looks at rest: press Find Again")
     eyes = _eyes_of(armature, head)
@@ -194,7 +196,7 @@ def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_
     numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
     line = [bone for bone in (look.head, *look.head.parent_recursive) if bone.name in numbers]
     trunk = next((bone for bone in line if roles.get(bone.name) not in {Role.NECK, Role.HEAD}), line[-1])
-    up, forward = Vector(body.upward), Vector(body.forward)
+    forward, up = directions_at_rest(armature)
     left: Vector = up.cross(forward)  # type: ignore[assignment]
     since_rest = trunk.matrix.to_quaternion() @ trunk.bone.matrix_local.to_quaternion().inverted()
     of_head = look.head.bone.matrix_local.to_quaternion().inverted()

@@ -286,6 +286,12 @@ class FabrikBody(PropertyGroup):
         options={'HIDDEN'},
         override=OVERRIDABLE,
     )
+    rest_frames: StringProperty(
+        name="Rest Frames",
+        description="Rotations of the bones at rest when the body's directions were found, in the armature's space; JSON",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
     given_limits: StringProperty(
         name="Given Limits",
         description="IK limits that bones were given when the body was made, and those of before; JSON",

@@ -15,6 +15,7 @@ from ...core import FabrikError
 from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
 from ...core.body.recognise import recognise
+from ..rig.body_directions import keep_directions
 from ..rig.body_look_at import LOOK_SETTINGS
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
 from ..rig.item_animation import animation_goes_along
@@ -112,7 +113,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     if with_limits:
         give_limits(armature, recognition.creature, forward, up)
     body = body_of(armature)
-    body.forward, body.upward = forward, up
+    keep_directions(armature, forward, up)
     chosen = [part.bone for part in body.parts if part.bone]
     are_controls = not any(bones[name].bone.use_deform for name in chosen)
     return MadeBody(
