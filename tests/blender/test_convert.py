@@ -29,6 +29,7 @@ from tests.blender.rigs import (
     make_tail,
     metarig,
     overridden,
+    pose_of,
     set_chain,
     update,
     warnings_in,
@@ -852,6 +853,29 @@ def test_what_was_edited_in_between_stays_edited() -> None:
     assert tuple(thigh.lock_rotation) == (True, False, True) and tuple(shin.lock_rotation) == (False, True, False)
     # The channels of a chain are restored together or not at all.
     assert tuple(thigh.rotation_quaternion) == posed and tuple(shin.rotation_quaternion) == edited
+
+
+def test_bones_that_were_renamed_get_their_locks_and_channels_back() -> None:
+    """Also where they have exchanged their names."""
+    armature = make_leg()
+    bones = armature.pose.bones
+    bones["thigh"].lock_rotation, bones["shin"].lock_rotation = (True, False, False), (False, True, True)
+    bones["shin"].rotation_quaternion = (0.9, 0.3, 0.2, 0.1)
+    constrain(armature, target=make_empty("target", TARGETS[1]))
+    before = heads(armature)
+    channels = pose_of(armature)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert pose_of(armature) != channels
+    for old, new in (("thigh", "x"), ("shin", "thigh"), ("x", "shin")):
+        armature.data.bones[old].name = new
+    update()
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    assert [tuple(bones[name].lock_rotation) for name in ("shin", "thigh")] == [
+        (True, False, False),
+        (False, True, True),
+    ]
+    assert pose_of(armature) == channels | {"shin": channels["thigh"], "thigh": channels["shin"]}
+    assert np.abs(heads(armature) - before).max() < 1e-3
 
 
 def test_a_solved_pose_stays_on_the_way_back() -> None:

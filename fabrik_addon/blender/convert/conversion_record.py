@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..rig.bone_keys import key_of, name_now
 from ..rig.properties import FabrikChain
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class ConversionRecord:
     """Values before the conversion, and after it."""
     settings: dict[str, float] = field(default_factory=dict)
     """The chain's settings after the conversion."""
+    keys: dict[str, int] = field(default_factory=dict)
+    """Keys of the bones by the names that they had, by which they are found when they were renamed."""
 
     def is_unchanged(self, chain: FabrikChain, name: str) -> bool:
         """Tell whether a setting of a chain is as the conversion has left it."""
@@ -65,7 +68,10 @@ def store_record(
         locks: that were taken from the bones.
         channels: the old values of all channels that were written, by the names of bone and channel.
     """
-    record = ConversionRecord(settings={name: getattr(chain, name) for name in SHARED_SETTINGS})
+    record = ConversionRecord(
+        settings={name: getattr(chain, name) for name in SHARED_SETTINGS},
+        keys={bone.name: key_of(chain.id_data, bone.name) for bone in rotated},
+    )
     for bone, (name, value) in locks:
         flags = record.locks.setdefault(bone.name, [False] * 4)
         flags[slice(3, 4) if name == "lock_rotation_w" else slice(0, 3)] = [value] if isinstance(value, bool) else value
@@ -89,7 +95,7 @@ def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: froz
     """
     bones = armature.pose.bones
     for chain in chains:
-        record = record_of(chain)
+        record = _with_names_now(armature, record_of(chain))
         for bone_name, (*flags, w) in record.locks.items():
             bone = bones.get(bone_name)
             if bone is not None and not any(bone.lock_rotation) and not bone.lock_rotation_w:
@@ -101,6 +107,16 @@ def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: froz
     for chain in chains:
         if chain.conversion:
             chain.conversion = json.dumps(asdict(ConversionRecord(settings=record_of(chain).settings)))
+
+
+def _with_names_now(armature: Object, record: ConversionRecord) -> ConversionRecord:
+    """Return a record by the names that the bones have now: without it renamed bones stayed unlocked."""
+    names = {name: name_now(armature, key, name) for name, key in record.keys.items()}
+    return replace(
+        record,
+        locks={names.get(name, name): locks for name, locks in record.locks.items()},
+        channels={names.get(name, name): channels for name, channels in record.channels.items()},
+    )
 
 
 def _are_unchanged(armature: Object, record: ConversionRecord) -> bool:
