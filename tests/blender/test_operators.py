@@ -254,6 +254,36 @@ def test_the_other_chains_keep_their_animation_and_that_of_a_removed_one_goes(in
     assert animation_of(armature) == {"bone3": (1.0, 1.0, 0.0)}
 
 
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_drivers_that_read_settings_of_chains_read_those_of_the_same_chains(index: int) -> None:
+    """Of objects, of materials' nodes and of the armature itself; those that read a removed chain fail, as in Blender."""
+    armature = make_tail(4)
+    material = bpy.data.materials.new("material")
+    empties = [make_empty(f"empty {number}") for number in range(3)]
+    owners = [*empties, material.node_tree.nodes[0].inputs[0], armature.pose.bones[0]]
+    curves = []
+    for number, tip in enumerate(("bone1", "bone2", "bone3")):
+        add_chain(armature, tip, 2).influence = 0.1 + 0.1 * number
+    for owner, path, number in zip(owners, ("location", "location", "location", "default_value", "scale"), (0, 1, 2, 2, 2)):
+        curve = owner.driver_add(path, *(() if isinstance(getattr(owner, path), float) else (0,)))
+        source = curve.driver.variables.new().targets[0]
+        source.id, source.data_path = armature, f"fabrik.chains[{number}].influence"
+        curve.driver.type = "SUM"
+        curves.append((curve, source, number))
+    update()
+    armature.fabrik.active_index = index
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    armature.update_tag()
+    update()
+    for curve, source, number in curves:
+        if number == index:
+            with pytest.raises(ValueError, match="could not be resolved"):
+                armature.path_resolve(source.data_path)
+        else:
+            assert armature.path_resolve(source.data_path) == pytest.approx(0.1 + 0.1 * number)
+            assert curve.driver.is_valid
+
+
 def test_a_chain_whose_animation_others_have_too_is_not_removed() -> None:
     armature = animated_chains()
     add_chain(armature, "bone0", 1)

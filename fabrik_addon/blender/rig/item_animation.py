@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
+import bpy
 from bpy_extras.anim_utils import action_get_channelbag_for_slot
 
 from ...core import FabrikError
@@ -21,17 +22,22 @@ if TYPE_CHECKING:
         ActionSlot,
         AnimData,
         AnimDataDrivers,
+        DriverTarget,
         FCurve,
         NlaStrip,
         Object,
     )
+
+_WithPath = TypeVar("_WithPath", "FCurve", "DriverTarget")
+"""What has a data path."""
 
 
 @contextmanager
 def animation_goes_along(armature: Object, collection: str, first: int = 0) -> Iterator[None]:
     """Let curves and drivers go with the items that are moved in a collection inside, and remove those of removed ones.
 
-    Items are known by their names. The curves are those of the action and of NLA strips, in the object's slots.
+    Items are known by their names. The curves are those of the action and of NLA strips, in the object's slots. What
+    drivers of other properties read goes along too.
 
     Args:
         armature: object.
@@ -43,18 +49,21 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
             changed.
     """
     animation = armature.animation_data
-    if animation is None:
-        yield
-        return
     of_items = re.compile(rf"{re.escape(collection)}\[(\d+)\](.*)")
-    owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [animation.drivers]
-    for bag, slot in bags_of(animation).items():
+    owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [] if animation is None else [animation.drivers]
+    for bag, slot in bags_of(animation).items() if animation is not None else ():
         if any(index >= first for _, index, _ in _animated(bag.fcurves, of_items)):
             check_own(bag, slot, armature)
             owners.append(bag.fcurves)
     before = [item.name for item in armature.path_resolve(collection)]
     yield
     items = armature.path_resolve(collection)
+    for source, index, setting in _animated(_driver_sources(armature), of_items):
+        if index < len(before):
+            place: int | str = items.find(before[index])
+            if place == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
+                place = f'"{bpy.utils.escape_identifier(before[index])}"'
+            source.data_path = f"{collection}[{place}]{setting}"
     for curves in owners:
         for curve, index, setting in _animated(curves, of_items):
             place = items.find(before[index]) if index < len(before) else index
@@ -64,10 +73,21 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
                 curve.data_path = f"{collection}[{place}]{setting}"
 
 
-def _animated(curves: Iterable[FCurve], of_items: re.Pattern[str]) -> list[tuple[FCurve, int, str]]:
-    """Return the curves of items, with the items' indices and the rest of the data paths."""
-    found = ((curve, of_items.fullmatch(curve.data_path)) for curve in curves)
-    return [(curve, int(path[1]), path[2]) for curve, path in found if path]
+def _animated(owners: Iterable[_WithPath], of_items: re.Pattern[str]) -> list[tuple[_WithPath, int, str]]:
+    """Return the curves or driver sources of items, with the items' indices and the rest of the data paths."""
+    found = ((owner, of_items.fullmatch(owner.data_path)) for owner in owners)
+    return [(owner, int(path[1]), path[2]) for owner, path in found if path]
+
+
+def _driver_sources(armature: Object) -> Iterator[DriverTarget]:
+    """Yield what the drivers in the file read from an armature object; Blender finds the drivers of items alone."""
+    kinds = [one.identifier for one in bpy.data.bl_rna.properties if one.type == 'COLLECTION']
+    for block in (block for kind in kinds for block in getattr(bpy.data, kind) if block.is_editable):
+        for owner in (block, getattr(block, "node_tree", None)):
+            animation = getattr(owner, "animation_data", None)
+            for curve in animation.drivers if animation is not None else ():
+                for variable in curve.driver.variables:
+                    yield from (source for source in variable.targets if source.id == armature)
 
 
 def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
