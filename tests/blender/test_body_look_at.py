@@ -110,7 +110,7 @@ def test_it_looks_at_an_object_and_holds_that_while_others_are_pulled(human: Obj
 
 @pytest.mark.parametrize("edit", ["apply", "roll"])
 def test_rest_poses_that_are_edited_leave_the_direction_in_which_the_body_looks(human: Object, edit: str) -> None:
-    """An imported armature lies on its back in its own space, and its rotation and scale are applied after Make Body."""
+    """An imported armature lies on its back in its own space, and its rotation is applied after Make Body."""
     at = around(human, 40.0, 10.0)
     assert look(human, at) == {"FINISHED"}
     turned_head = (human.matrix_world @ human.pose.bones["spine.006"].matrix).to_quaternion()

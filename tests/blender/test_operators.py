@@ -256,15 +256,21 @@ def test_the_other_chains_keep_their_animation_and_that_of_a_removed_one_goes(in
 
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_drivers_that_read_settings_of_chains_read_those_of_the_same_chains(index: int) -> None:
-    """Of objects, of materials' nodes and of the armature itself; those that read a removed chain fail, as in Blender."""
+    """Of objects, of materials' nodes and of the armature itself; those that read a removed chain fail."""
     armature = make_tail(4)
     material = bpy.data.materials.new("material")
     empties = [make_empty(f"empty {number}") for number in range(3)]
-    owners = [*empties, material.node_tree.nodes[0].inputs[0], armature.pose.bones[0]]
+    owners = [
+        (empties[0], "location", 0),
+        (empties[1], "location", 1),
+        (empties[2], "location", 2),
+        (material.node_tree.nodes[0].inputs[0], "default_value", 2),
+        (armature.pose.bones[0], "scale", 2),
+    ]
     curves = []
     for number, tip in enumerate(("bone1", "bone2", "bone3")):
         add_chain(armature, tip, 2).influence = 0.1 + 0.1 * number
-    for owner, path, number in zip(owners, ("location", "location", "location", "default_value", "scale"), (0, 1, 2, 2, 2)):
+    for owner, path, number in owners:
         curve = owner.driver_add(path, *(() if isinstance(getattr(owner, path), float) else (0,)))
         source = curve.driver.variables.new().targets[0]
         source.id, source.data_path = armature, f"fabrik.chains[{number}].influence"

@@ -41,8 +41,8 @@ def directions_at_rest(armature: Object) -> tuple[Vector, Vector]:
 
 def _rotation_since(armature: Object, frames: dict[str, list[float]]) -> Quaternion:
     """Return the rotation of most of some bones at rest since they had given frames; none where each has another."""
-    bones = armature.pose.bones
-    since = [_rest_frame(bones[name]) @ Quaternion(frame).conjugated() for name, frame in frames.items() if name in bones]
+    before = {armature.pose.bones.get(name): Quaternion(frame) for name, frame in frames.items()}
+    since = [_rest_frame(bone) @ frame.conjugated() for bone, frame in before.items() if bone is not None]
     if not since:
         return Quaternion()
     rotations = np.array(since)

@@ -288,7 +288,7 @@ class FabrikBody(PropertyGroup):
     )
     rest_frames: StringProperty(
         name="Rest Frames",
-        description="Rotations of the bones at rest when the body's directions were found, in the armature's space; JSON",
+        description="Rotations of the bones at rest when forward and upward were found, in the armature's space; JSON",
         options={'HIDDEN'},
         override=OVERRIDABLE,
     )

@@ -24,7 +24,7 @@ LOST_DRIVERS = (
 def loses_drivers(armature: Object) -> bool:
     """Tell whether Blender saves no drivers that are added to an armature (Blender 5.0 and 5.2)."""
     override = armature.override_library
-    return override is not None and override.reference is not None and override.reference.animation_data is not None
+    return override is not None and getattr(override.reference, "animation_data", None) is not None
 
 
 def is_from_library(armature: Object, collection: str, name: str = "") -> bool:
