@@ -27,7 +27,7 @@ from .interface import (
     presets,
 )
 from .overlay import draw_handler
-from .rig import body_properties, bone_keys, override_names, properties
+from .rig import body_properties, bone_keys, item_animation, override_names, properties
 from .translation import catalogue
 
 _MODULES = (
@@ -35,6 +35,7 @@ _MODULES = (
     body_properties,
     bone_keys,
     properties,
+    item_animation,
     override_names,
     body_operators,
     chain_operators,

@@ -13,6 +13,8 @@ import pytest
 from bpy.types import Object
 from mathutils import Matrix, Vector
 
+import fabrik_addon
+from fabrik_addon.blender.rig.item_animation import revive_drivers
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -288,6 +290,37 @@ def test_drivers_that_read_settings_of_chains_read_those_of_the_same_chains(inde
         else:
             assert armature.path_resolve(source.data_path) == pytest.approx(0.1 + 0.1 * number)
             assert curve.driver.is_valid
+
+
+def test_drivers_work_after_the_extension_was_disabled_and_enabled() -> None:
+    """Blender passes over a driver that has failed."""
+    armature = make_tail(3)
+    chain, empty = add_chain(armature, "bone2", 2), make_empty("empty")
+    armature["softness"] = 0.2
+    for owner, path, source_path in (
+        (chain, ("softness",), '["softness"]'),
+        (empty, ("location", 0), "fabrik.chains[0].softness"),
+    ):
+        driver = owner.driver_add(*path).driver
+        source = driver.variables.new().targets[0]
+        source.id, source.data_path, driver.type = armature, source_path, "SUM"
+    update()
+    assert empty.location.x == pytest.approx(0.2)
+    fabrik_addon.unregister()
+    try:
+        for obj in (armature, empty):
+            obj.update_tag()
+        update()
+        assert empty.location.x == 0.0
+    finally:
+        fabrik_addon.register()
+    assert bpy.app.timers.is_registered(revive_drivers)
+    revive_drivers()  # in the background no timer runs
+    armature["softness"] = 0.3
+    armature.update_tag()
+    update()
+    assert armature.fabrik.chains[0].softness == pytest.approx(0.3)
+    assert empty.location.x == pytest.approx(0.3)
 
 
 def test_a_chain_whose_animation_others_have_too_is_not_removed() -> None:

@@ -16,6 +16,7 @@ from ...core import FabrikError
 
 if TYPE_CHECKING:
     from bpy.types import (
+        ID,
         Action,
         ActionChannelbag,
         ActionChannelbagFCurves,
@@ -81,13 +82,18 @@ def _animated(owners: Iterable[_WithPath], of_items: re.Pattern[str]) -> list[tu
 
 def _driver_sources(armature: Object) -> Iterator[DriverTarget]:
     """Yield what the drivers in the file read from an armature object; Blender finds the drivers of items alone."""
+    for _, curve in _drivers():
+        for variable in curve.driver.variables:
+            yield from (source for source in variable.targets if source.id == armature)
+
+
+def _drivers() -> Iterator[tuple[ID, FCurve]]:
+    """Yield the drivers in the file that can be changed, with their data-blocks."""
     kinds = [one.identifier for one in bpy.data.bl_rna.properties if one.type == 'COLLECTION']
     for block in (block for kind in kinds for block in getattr(bpy.data, kind) if block.is_editable):
         for owner in (block, getattr(block, "node_tree", None)):
             animation = getattr(owner, "animation_data", None)
-            for curve in animation.drivers if animation is not None else ():
-                for variable in curve.driver.variables:
-                    yield from (source for source in variable.targets if source.id == armature)
+            yield from ((block, curve) for curve in (animation.drivers if animation is not None else ()))
 
 
 def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
@@ -132,3 +138,26 @@ def check_own(bag: ActionChannelbag, slot: ActionSlot, obj: Object) -> None:
         raise FabrikError(
             f"Action '{action.name}' of '{obj.name}' animates '{other.name}' too: give the object one of its own"
         )
+
+
+def revive_drivers() -> None:
+    """Let drivers be evaluated again that failed because settings of chains and handles weren't there.
+
+    Blender passes over a driver that has failed once until the file is loaded again. Where the extension was disabled
+    and enabled again, as it is to be updated, objects that were driven by chains stayed at 0.
+    """
+    for block, curve in _drivers():
+        read = [source.data_path for variable in curve.driver.variables for source in variable.targets]
+        if not curve.driver.is_valid and any(path.startswith("fabrik.") for path in (curve.data_path, *read)):
+            curve.driver.is_valid = True
+            block.update_tag()
+
+
+def register() -> None:
+    # The extension may be enabled while a file is open: bpy.data can be read only after registering.
+    bpy.app.timers.register(revive_drivers, first_interval=0.0)
+
+
+def unregister() -> None:
+    if bpy.app.timers.is_registered(revive_drivers):
+        bpy.app.timers.unregister(revive_drivers)
