@@ -322,20 +322,32 @@ def test_what_is_left_of_a_deleted_armature_is_taken_away(how: str) -> None:
         assert [obj for obj in bpy.data.objects if "FABRIK" in obj.name] == [solver]
 
 
+def test_what_is_left_of_an_override_that_was_reset_is_taken_away(tmp_path: Path) -> None:
+    rigs.add_chain(rigs.make_tail(3), "bone1", 2)
+    armature = rigs.overridden(tmp_path)
+    rigs.add_chain(armature, "bone2", 1).use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add(only_active=True) == {"FINISHED"}
+    armature.override_library.operations_update()
+    armature.override_library.reset()
+    assert [chain.name for chain in armature.fabrik.chains] == ["bone1"]
+    assert bpy.ops.object.fabrik_rigs_purge() == {"FINISHED"}
+    assert native_blocks() == []
+
+
 def test_purging_leaves_rigs_that_are_used() -> None:
     armature = rigs.make_tail(3)
     chain = rigs.add_chain(armature, "bone2", 3)
     chain.use_limits = False
     assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
     before = count_blocks()
-    with pytest.raises(RuntimeError, match="no native rig"):
+    with pytest.raises(RuntimeError, match="no unused native rig"):
         bpy.ops.object.fabrik_rigs_purge()
     assert count_blocks() == before
     copy = armature.copy()
     bpy.context.scene.collection.objects.link(copy)
     rigs.leave_mode()
     bpy.data.objects.remove(armature)
-    with pytest.raises(RuntimeError, match="no native rig"):
+    with pytest.raises(RuntimeError, match="no unused native rig"):
         bpy.ops.object.fabrik_rigs_purge()  # the copy follows the solver of the original
     assert solvers_of(copy)
     rigs.enter_pose_mode(copy)

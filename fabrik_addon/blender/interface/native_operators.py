@@ -94,7 +94,7 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
 
 
 class OBJECT_OT_fabrik_rigs_purge(Operator):
-    """Remove the native rigs whose armature was deleted, with all objects and node groups that were made for them"""
+    """Remove unused native rigs, as of deleted armatures, with all objects and node groups that were made for them"""
 
     bl_idname = "object.fabrik_rigs_purge"
     bl_label = "Purge Native Rigs"
@@ -105,7 +105,7 @@ class OBJECT_OT_fabrik_rigs_purge(Operator):
         from ..native.find_rigs import unused_solvers
 
         if not unused_solvers():
-            cls.poll_message_set("There is no native rig whose armature was deleted")
+            cls.poll_message_set("There is no unused native rig")
             return False
         return True
 

@@ -86,18 +86,13 @@ def is_stretching(armature: Object, solver: Object) -> bool:
 
 
 def unused_solvers() -> list[Object]:
-    """Return the solvers whose armature is deleted and that no bone of another armature follows."""
-    followed = {
-        constraint.target  # type: ignore[attr-defined]
-        for obj in bpy.data.objects
-        if obj.pose is not None
-        for _, constraint in native_constraints(obj)
-    }
-    return [
-        obj
-        for obj in bpy.data.objects
-        if obj.get(MARK) and obj.get(CHAIN) and obj.parent is None and obj.library is None and obj not in followed
-    ]
+    """Return the solvers that no bone follows and no chain of their armature holds, as of one that was deleted."""
+    used: set[Object] = set()
+    for obj in bpy.data.objects:
+        if obj.pose is not None:
+            used |= {*solvers_of(obj).values()}
+    found = (obj for obj in bpy.data.objects if obj.get(MARK) and obj.get(CHAIN) and obj.library is None)
+    return [obj for obj in found if obj not in used]
 
 
 def broken_constraints(armature: Object) -> list[tuple[PoseBone, Constraint]]:
