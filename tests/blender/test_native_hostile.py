@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +184,14 @@ def test_adding_and_removing_are_undone() -> None:
     assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
 
 
-def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) -> None:
+def overridden_character(library: Path) -> Any:
+    """An override of a character with a native rig, its target, its pole and its solver, in Object mode."""
     armature, chain = make_arm_rig()
     collection = bpy.data.collections.new("Character")
     bpy.context.scene.collection.children.link(collection)
     for obj in (armature, chain.target, chain.pole_target):
         collection.objects.link(obj)
     rigs.leave_mode()
-    library = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.read_factory_settings(use_empty=True)
     with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
@@ -201,7 +202,43 @@ def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) 
     wanted.collections[0].override_hierarchy_create(
         bpy.context.scene, bpy.context.view_layer, reference=instance, do_fully_editable=True
     )
-    mine = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
+    return next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
+
+
+OPEN = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import bpy
+import fabrik_addon
+fabrik_addon.register()
+bpy.ops.wm.open_mainfile(filepath=sys.argv[2])
+armature = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
+print("active", armature.fabrik.active_index, armature.fabrik.list_index)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_an_override_with_another_active_chain_opens_after_its_library_has_other_bones(tmp_path: Path) -> None:
+    """Blender ended while it opened such a file."""
+    mine = overridden_character(tmp_path / "library.blend")
+    rigs.enter_pose_mode(mine)
+    rigs.add_chain(mine, "hand", 1)
+    assert mine.fabrik.active_index == 1
+    rigs.leave_mode()
+    shot = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=shot)
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "library.blend"))
+    bpy.data.objects["Rig"].data.bones["lower"].name = "forearm"
+    bpy.ops.wm.save_mainfile()
+    command = [sys.executable, "-c", OPEN, str(ROOT), shot]
+    environment = {**os.environ, "BLENDER_USER_RESOURCES": str(tmp_path / "user")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=180, check=False)
+    assert "active 1 1" in done.stdout, (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) -> None:
+    mine = overridden_character(tmp_path / "library.blend")
     chain = mine.fabrik.chains[0]
     chain.target.location = (0.3, 0.9, 0.8)
     assert rigs.distance_left(mine, chain) < 1e-4

@@ -373,9 +373,18 @@ def _get_list_index(settings: FabrikSettings) -> int:
     return settings.active_index
 
 
-def _choose_in_list(settings: FabrikSettings, index: int) -> None:
-    """Make a chain the active one, and in Pose mode select the bone at which it ends."""
-    settings.active_index = index
+def _set_list_index(settings: FabrikSettings, index: int) -> None:
+    """Store the index of the active chain, and no more: Blender calls this also while it loads a library override.
+
+    Then the object isn't whole yet. To set a property, which updates it, ended Blender where the library's armature has
+    other bones than before.
+    """
+    settings.bl_system_properties_get(do_create=True)["active_index"] = index
+
+
+def _select_tip(settings: FabrikSettings, context: Context) -> None:
+    """Select the bone at which the active chain ends, in Pose mode, where a person or a script has chosen it."""
+    show_change(settings, context)
     armature = cast(Object, settings.id_data)
     chain = active_chain(armature)
     bone = None if chain is None else armature.pose.bones.get(chain.tip)
@@ -394,7 +403,8 @@ class FabrikSettings(PropertyGroup):
         description="The chain that is chosen in the list; choosing it selects the bone at which it ends",
         options={'SKIP_SAVE'},
         get=_get_list_index,
-        set=_choose_in_list,
+        set=_set_list_index,
+        update=_select_tip,
         override=OVERRIDABLE,
     )
     use_target_bones: BoolProperty(
