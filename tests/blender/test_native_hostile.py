@@ -97,6 +97,18 @@ def test_what_is_left_of_a_rig_without_its_solver_is_taken_away(what: str, how: 
     assert is_untouched(left, MODES)
 
 
+def test_a_rig_that_is_made_again_has_a_group_of_the_same_name() -> None:
+    """A library override finds the group of its library by its name: Blender 5.2 resets its inputs else."""
+    armature, chain = make_arm_rig()
+    name = chain.native_rig.modifiers[0].node_group.name
+    for number in range(2):
+        bpy.ops.object.mode_set(mode="EDIT")
+        armature.data.edit_bones["lower"].tail.z += 0.05
+        bpy.ops.object.mode_set(mode="POSE")
+        assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+        assert chain.native_rig.modifiers[0].node_group.name == name, number
+
+
 def test_a_renamed_chain_keeps_its_rig() -> None:
     armature, chain = make_arm_rig()
     chain.name = "hand ik"

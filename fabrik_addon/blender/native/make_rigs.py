@@ -7,6 +7,7 @@ The solver of a rig that is made again stays, and with it the keys, drivers and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -53,4 +54,17 @@ def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: S
         for each, solver, inputs in zip(eligible, again, changed, strict=True):
             build_rig(scene, armature, each.settings, each.rest, solver, inputs)
     purge()
+    for each in eligible:
+        _name_group(each.settings.native_rig)
     view_layer.update()
+
+
+def _name_group(solver: Object) -> None:
+    """Give a solver's group the name of the one before it, which was numbered while both were there.
+
+    A file that overrides the solver finds the group of its library by its name. Without it Blender 5.2 reset the inputs
+    of the override.
+    """
+    group = solver.modifiers[0].node_group  # type: ignore[attr-defined]  # the stub has the base class
+    if re.fullmatch(rf"{re.escape(solver.name)}\.\d+", group.name):
+        group.name = solver.name
