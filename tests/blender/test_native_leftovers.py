@@ -11,8 +11,9 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Vector
 
-from fabrik_addon.blender.native.find_rigs import solvers_of
+from fabrik_addon.blender.native.find_rigs import native_constraints, solvers_of
 
 from . import rigs
 from .test_native_rig import count_blocks
@@ -247,6 +248,26 @@ def test_a_rig_is_made_again_after_its_constraints_were_cleared() -> None:
     assert list(solvers_of(armature).values()) == [solver], "with its keys"
     assert {len(curve.driver.variables) for curve in armature.animation_data.drivers} == {3}
     assert rigs.distance_left(armature, chain) < 1e-4
+
+
+def test_a_rig_is_made_again_after_rigify_has_generated_the_bones_anew() -> None:
+    """Constraints and drivers are gone then, and the solver is parented otherwise."""
+    armature = rigs.generated_rig("human_metarig")
+    metarig = bpy.data.objects["metarig"]
+    chain = rigs.add_chain(armature, "forearm_fk.L", 2)
+    chain.target.location += Vector((0.0, -0.2, 0.1))
+    chain.use_limits = False
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    (solver,) = solvers_of(armature).values()
+    rigs.leave_mode()
+    metarig.hide_set(False)
+    rigs.enter_pose_mode(metarig)
+    assert bpy.ops.pose.rigify_generate() == {"FINISHED"}
+    assert not list(native_constraints(armature))
+    rigs.enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert list(solvers_of(armature).values()) == [solver]
+    assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
 
 
 def test_an_appended_rig_follows_its_target_after_the_file_is_loaded_again(tmp_path: Path) -> None:

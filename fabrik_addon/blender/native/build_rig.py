@@ -156,7 +156,6 @@ def _place_solver(collection: Collection, name: str, armature: Object, rest: Res
     """Hang the object that solves at the root of its chain; return it."""
     solver[MARK], solver.name, solver.data.name = VERSION, name, name
     solver.driver_remove("location")
-    solver.location = (0.0, 0.0, 0.0)
     root = rest.bones[0]
     hang(solver, armature, root.parent.name if root.parent else "", rest.root)
     if rest.root_moves:
@@ -168,7 +167,11 @@ def _place_solver(collection: Collection, name: str, armature: Object, rest: Res
 
 
 def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
-    """Parent an object to an armature, or to one of its bones, at a place in its space; its own transform is none."""
+    """Parent an object to an armature, or to one of its bones, at a place in its space; its own transform is none.
+
+    That of a solver that is there already may be another one: Rigify parents it anew where it generates the bones again.
+    """
+    obj.matrix_basis = Matrix()
     obj.parent, obj.parent_type = armature, 'OBJECT'
     obj.matrix_parent_inverse = place
     if bone_name:
