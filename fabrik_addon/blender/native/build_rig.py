@@ -169,7 +169,7 @@ def _place_solver(collection: Collection, name: str, armature: Object, rest: Res
 def hang(obj: Object, armature: Object, bone_name: str, place: Matrix) -> None:
     """Parent an object to an armature, or to one of its bones, at a place in its space; its own transform is none.
 
-    That of a solver that is there already may be another one: Rigify parents it anew where it generates the bones again.
+    That of a solver that is there already may be another one: Rigify, which generates bones anew, parents it otherwise.
     """
     obj.matrix_basis = Matrix()
     obj.parent, obj.parent_type = armature, 'OBJECT'
