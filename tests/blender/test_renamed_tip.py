@@ -191,6 +191,23 @@ def test_a_tip_that_cannot_be_told_from_its_copy_is_missing_by_its_name() -> Non
     assert chain.tip == "palm.L"
 
 
+@pytest.mark.parametrize("copy", [bpy.ops.armature.symmetrize, bpy.ops.armature.duplicate])
+def test_a_tip_of_which_a_copy_is_left_is_missing_by_its_name(copy: Callable[[], object]) -> None:
+    armature = one_arm()
+    chain = rigs.add_chain(armature, "hand.L", 2)
+
+    def copy_and_delete() -> None:
+        copy()
+        made = [bone for bone in armature.data.edit_bones if bone.name in ("hand.R", "hand.L.001")]
+        made[0].tail.y += 0.5
+        armature.data.edit_bones.remove(armature.data.edit_bones["hand.L"])
+
+    edit(copy_and_delete)
+    assert [bone.fabrik_key for bone in armature.pose.bones if bone.name.startswith("hand")] == [chain.tip_key]
+    assert chain.tip == "hand.L"
+    assert "there is no bone 'hand.L'" in rigs.error_of(bpy.ops.pose.fabrik_solve)
+
+
 def test_a_name_that_no_bone_has_is_kept_as_it_is() -> None:
     armature = rigs.make_tail(2)
     chain = rigs.set_chain(armature, "nothing", 2, rigs.make_empty("goal"))

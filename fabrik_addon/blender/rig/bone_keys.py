@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections import Counter
@@ -60,7 +61,15 @@ def _name_of(bones: Any, key: int, name: str) -> str:
         found = [bone for bone in found if _key_at_rest(bone) == key] or found
     if len(found) > 1:
         found = [bone for bone in found if bone.name == name]
-    return found[0].name if found else ""
+    if not found or (name not in bones and _is_copy(found[0], key, name)):
+        return ""
+    return str(found[0].name)
+
+
+def _is_copy(bone: PoseBone, key: int, name: str) -> bool:
+    """Tell whether a bone is the copy of a deleted one: it is elsewhere, and has the name that Blender gives it."""
+    is_named_so = bone.name == bpy.utils.flip_name(name) or re.fullmatch(rf"{re.escape(name)}\.\d+", bone.name)
+    return bool(is_named_so) and _key_at_rest(bone) != key
 
 
 def key_of(armature: Any, name: str) -> int:
