@@ -33,7 +33,7 @@ def limits_as_settings(bone: PoseBone) -> dict[str, bool | float]:
     Where the library of an override has limits too, the narrower ones count.
     """
     limits, kept = limit_settings_of(bone), bone.constraints.get(BODY_LIMITS)
-    for axis in "xyz" if kept is not None else ():
+    for axis in "xyz" if kept is not None else "":
         if getattr(kept, f"use_limit_{axis}") and not limits[f"lock_ik_{axis}"]:
             low, high = getattr(kept, f"min_{axis}"), getattr(kept, f"max_{axis}")
             if limits[f"use_ik_limit_{axis}"]:
