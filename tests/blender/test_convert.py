@@ -878,6 +878,25 @@ def test_bones_that_were_renamed_get_their_locks_and_channels_back() -> None:
     assert np.abs(heads(armature) - before).max() < 1e-3
 
 
+@pytest.mark.parametrize("edit", ["roll", "rest pose"])
+def test_a_pole_angle_means_the_same_after_the_bones_were_edited(edit: str) -> None:
+    """Blender counts it from the first bone at rest, a chain from the bend."""
+    armature = make_leg()
+    pole = make_empty("pole", (0.3, -2.0, 1.0))
+    constrain(armature, target=make_empty("target", TARGETS[0]), pole=pole, pole_angle=0.4)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    if edit == "roll":
+        bpy.ops.object.mode_set(mode="EDIT")
+        armature.data.edit_bones["thigh"].roll += 1.0
+        bpy.ops.object.mode_set(mode="POSE")
+    else:
+        assert bpy.ops.pose.armature_apply() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    before = heads(armature)
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    assert np.abs(heads(armature) - before).max() < 1e-4
+
+
 def test_a_solved_pose_stays_on_the_way_back() -> None:
     armature = make_leg()
     target = make_empty("target", TARGETS[0])

@@ -43,10 +43,17 @@ class ConversionRecord:
     """The chain's settings after the conversion."""
     keys: dict[str, int] = field(default_factory=dict)
     """Keys of the bones by the names that they had, by which they are found when they were renamed."""
+    root_rest: list[float] = field(default_factory=list)
+    """Rotation of the first bone at rest in its parent, from which Blender counts the pole angle."""
 
     def is_unchanged(self, chain: FabrikChain, name: str) -> bool:
         """Tell whether a setting of a chain is as the conversion has left it."""
         return name in self.settings and self.settings[name] == getattr(chain, name)
+
+    def is_pole_angle_unchanged(self, chain: FabrikChain, root: PoseBone) -> bool:
+        """Tell whether a chain's pole angle is that of its constraint still: with another roll of the root it isn't."""
+        is_same_rest = not self.root_rest or _is_value(_rest_rotation(root), self.root_rest)
+        return self.is_unchanged(chain, "pole_angle") and is_same_rest
 
 
 def record_of(chain: FabrikChain) -> ConversionRecord:
@@ -71,6 +78,7 @@ def store_record(
     record = ConversionRecord(
         settings={name: getattr(chain, name) for name in SHARED_SETTINGS},
         keys={bone.name: key_of(chain.id_data, bone.name) for bone in rotated},
+        root_rest=list(_rest_rotation(rotated[-1])),
     )
     for bone, (name, value) in locks:
         flags = record.locks.setdefault(bone.name, [False] * 4)
@@ -131,6 +139,10 @@ def _are_unchanged(armature: Object, record: ConversionRecord) -> bool:
             if bone is None or not any(_is_value(getattr(bone, name), value) for value in values):
                 return False
     return True
+
+
+def _rest_rotation(bone: PoseBone) -> Iterable[float]:
+    return bone.bone.matrix.to_quaternion()[:]
 
 
 def _is_value(now: Iterable[float], value: Sequence[float]) -> bool:

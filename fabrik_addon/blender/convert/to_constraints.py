@@ -169,7 +169,8 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
             setattr(constraint, name, min(chain.weight, 1.0) if name == "weight" else getattr(chain, name))
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
-    if chain.pole_target is not None and (is_new or not record.is_unchanged(chain, "pole_angle")):
+    root = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)[0]
+    if chain.pole_target is not None and (is_new or not record.is_pole_angle_unchanged(chain, root)):
         start = start_of(armature, spec_of(chain))
         # A pole angle with the same meaning is kept: repeated conversions would add up rounding errors. While the chain
         # is straight its pole has no direction to compare, so the constraint's angle is kept then, too.
