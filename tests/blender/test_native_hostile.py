@@ -266,6 +266,26 @@ def test_a_character_with_a_native_rig_is_linked_and_overridden(tmp_path: Path) 
     assert rigs.distance_left(mine, chain) < 1e-4
 
 
+def test_an_overrides_own_rig_is_made_and_removed_beside_those_of_the_library(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mine = overridden_character(tmp_path / "library.blend")
+    rigs.enter_pose_mode(mine)
+    rigs.add_chain(mine, "shoulder", 1).use_limits = False
+    chain = mine.fabrik.chains["lower"]
+    before = constraints(mine)
+    for operator, more in ((bpy.ops.pose.fabrik_rig_add, 1), (bpy.ops.pose.fabrik_rig_remove, 0)):
+        rigs.printed(capfd)
+        assert operator() == {"FINISHED"}
+        assert constraints(mine) == before + more
+        assert (
+            f"Warning: The native rig of chain '{chain.name}' comes from the library of 'Rig': "
+            "it can be made again or removed there only"
+        ) in rigs.printed(capfd)
+        chain.target.location.z += 0.1
+        assert rigs.distance_left(mine, chain) < 1e-4
+
+
 @pytest.mark.parametrize("is_animated", [False, True])
 def test_drivers_that_are_lost_with_the_next_loading_are_named(
     is_animated: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]

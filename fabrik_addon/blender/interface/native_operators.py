@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import bpy
 from bpy.props import BoolProperty
@@ -17,8 +17,13 @@ from .chain_panel import SubPanel
 from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context
+    from bpy.types import Context, Object
+
+_Rigged = TypeVar("_Rigged")
+"""A chain or a solver."""
 
 
 class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
@@ -30,10 +35,12 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..native.eligibility import eligible_chains
+        from ..native.find_rigs import solver_of
         from ..native.make_rigs import make_rigs
 
         armature = context.object
-        eligible = eligible_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
+        chains = [(chain, solver_of(armature, chain)) for chain in chosen_chains(armature, self.only_active)]
+        eligible = eligible_chains(context.view_layer, armature, _without_library(self, armature, chains))
         make_rigs(context.scene, context.view_layer, armature, eligible)
         for each in eligible:
             for warning in each.warnings:
@@ -85,12 +92,33 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
             if solver is None:
                 raise FabrikError("The active chain has no native rig")
             solvers = [solver]
+        solvers = _without_library(self, armature, [(solver, solver) for solver in solvers])
         changed = remove_rigs(context.view_layer, armature, solvers, self.keep_pose)
         if self.insert_keys:
             for bone, name in changed:
                 bone.keyframe_insert(name)
         else:
             auto_key(context, changed)
+
+
+def _without_library(
+    operator: Operator, armature: Object, rigs: Sequence[tuple[_Rigged, Object | None]]
+) -> list[_Rigged]:
+    """Leave out the native rigs that come from an override's library, with a warning, where it has rigs of its own too.
+
+    Args:
+        operator: that reports.
+        armature: object of the chains.
+        rigs: chains or solvers, each with its solver; None of a chain that has none.
+    """
+    from ..native.remove_rig import reason_to_stay
+
+    reasons = [reason_to_stay(armature, solver) if solver is not None else "" for _, solver in rigs]
+    if all(reasons):
+        return [one for one, _ in rigs]  # an error says that
+    for reason in filter(None, reasons):
+        report(operator, {'WARNING'}, reason)
+    return [one for (one, _), reason in zip(rigs, reasons, strict=True) if not reason]
 
 
 class OBJECT_OT_fabrik_rigs_purge(Operator):

@@ -75,13 +75,9 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
             loaded; then nothing has changed.
     """
     constraints = _following(armature, solvers)
-    for bone, constraint in constraints:
-        if is_from_library(armature, bone.path_from_id("constraints"), constraint.name):
-            chain_name = constraint.target[CHAIN]  # type: ignore[attr-defined]
-            raise FabrikError(
-                f"The native rig of chain '{chain_name}' comes from the library of '{armature.name}': it can be made "
-                "again or removed there only"
-            )
+    for message in (reason_to_stay(armature, solver) for solver in solvers):
+        if message:
+            raise FabrikError(message)
     constraints += [
         (bone, constraint)
         for bone, constraint in broken_constraints(armature)
@@ -97,6 +93,17 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
             if chain.native_rig in solvers:
                 chain.native_rig = None
         _remove_empty_animation(armature, any(solver[HAD_ANIMATION] for solver in solvers))
+
+
+def reason_to_stay(armature: Object, solver: Object) -> str:
+    """Return why a native rig of an armature can't be removed or made again; empty where it can."""
+    for bone, constraint in _following(armature, [solver]):
+        if is_from_library(armature, bone.path_from_id("constraints"), constraint.name):
+            return (
+                f"The native rig of chain '{solver[CHAIN]}' comes from the library of '{armature.name}': it can be "
+                "made again or removed there only"
+            )
+    return ""
 
 
 def _following(armature: Object, solvers: list[Object]) -> list[tuple[PoseBone, Constraint]]:
