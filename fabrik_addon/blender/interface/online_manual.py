@@ -41,7 +41,7 @@ PLACES = {
     "baking/": "ops.pose.fabrik_bake",
     "baking/#keys-for-targets-and-poles-from-fk": "ops.pose.fabrik_key_targets",
     "conversion/": "ops.pose.fabrik_constraints_to_chains ops.pose.fabrik_chains_to_constraints chain.conversion",
-    "native-rig/#making-one": "ops.pose.fabrik_rig_* ops.object.fabrik_rigs_purge",
+    "native-rig/#making-one": "ops.pose.fabrik_rig_* ops.object.fabrik_rigs_purge chain.native_rig",
     "bodies/": "ops.pose.fabrik_body_add ops.pose.fabrik_body_remove settings.body body.*",
     "bodies/#parts": "ops.pose.fabrik_body_find part.*",
     "bodies/#handles": "ops.pose.fabrik_body_pull ops.pose.fabrik_body_turn ops.pose.fabrik_body_follow "
