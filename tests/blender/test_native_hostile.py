@@ -75,6 +75,20 @@ def test_a_copied_armature_gets_a_rig_of_its_own() -> None:
     assert is_untouched(armature, MODES)
 
 
+def test_a_copy_whose_original_was_deleted_gets_its_rig_with_the_keys() -> None:
+    armature, _ = make_arm_rig()
+    (solver,) = solvers_of(armature).values()
+    solver.keyframe_insert("hide_render", frame=1)
+    copy = copy_of(armature)
+    rigs.leave_mode()
+    bpy.data.objects.remove(armature)
+    rigs.enter_pose_mode(copy)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert list(solvers_of(copy).values()) == [solver]
+    assert solver.parent == copy and solver.animation_data.action
+    assert rigs.distance_left(copy, copy.fabrik.chains[0]) < 1e-4
+
+
 @pytest.mark.parametrize("how", ["remove", "add"])
 @pytest.mark.parametrize("what", ["copy", "deleted solver"])
 def test_what_is_left_of_a_rig_without_its_solver_is_taken_away(what: str, how: str) -> None:

@@ -39,13 +39,13 @@ def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: S
             identifiers, are in an action that is linked or that animates another object; then nothing has changed.
     """
     solvers = [solver_of(armature, each.settings) for each in eligible]
-    for solver in solvers:
-        if solver is not None and solver.parent == armature and solver[MARK] != VERSION and solver.animation_data:
+    # A copy of an armature looks at the original's solver: it gets one of its own, unless the original was deleted.
+    again = [solver if solver is not None and solver.parent in (armature, None) else None for solver in solvers]
+    for solver in again:
+        if solver is not None and solver[MARK] != VERSION and solver.animation_data:
             for bag, slot in bags_of(solver.animation_data).items():
                 check_own(bag, slot, solver)
     release_bones(view_layer, armature, [solver for solver in solvers if solver is not None], stay_stretched=False)
-    # A copy of an armature looks at the original's solver: it gets one of its own.
-    again = [solver if solver is not None and solver.parent == armature else None for solver in solvers]
     changed = [changed_inputs(solver, each.settings) for solver, each in zip(again, eligible, strict=True)]
     for solver in again:
         if solver is not None:
