@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The body of a spider whose bones have names that say nothing: a leg is pulled, the rest holds."""
+"""Bodies without hips: a spider whose bones have names that say nothing, where a leg is pulled and the rest holds; a
+tentacle."""
 
 from __future__ import annotations
 
@@ -101,3 +102,34 @@ def test_the_body_is_lowered_over_planted_legs(spider: Object) -> None:
     assert (spider.pose.bones["Bone"].head - place).length < 1e-3 * SIZE
     now = ends(spider)
     assert max((now[name] - end).length for name, end in before.items()) < 1e-4 * SIZE
+
+
+def test_a_leg_that_follows_alone_bends_as_a_whole(spider: Object) -> None:
+    before = pose_of(spider)
+    name = next(handle.name for handle in spider.fabrik.body.handles if handle.bone == "Bone.02")
+    place = ends(spider)[name] + Vector((0.1, -0.1, 0.3))
+    assert ops.fabrik_body_pull(handle=name, position=place, follows="LIMB") == {"FINISHED"}
+    update()
+    assert (ends(spider)[name] - place).length < 1e-4 * SIZE
+    changed = {name for name, channels in pose_of(spider).items() if channels != before[name]}
+    assert changed == {"Bone.00", "Bone.01", "Bone.02"}
+
+
+@pytest.mark.parametrize("follows", ["BODY", "LIMB"])
+def test_bones_that_are_not_connected_stay_together(follows: str) -> None:
+    poses = []
+    for connected in (True, False):
+        points = [(0.0, -0.1 * (number % 2), float(number)) for number in range(6)]
+        bones = [
+            Bone(f"Bone.{number}", *ends, f"Bone.{number - 1}" if number else None, connected and number > 0)
+            for number, ends in enumerate(pairwise(points))
+        ]
+        tentacle = make_armature(bones, f"Tentacle {connected}")
+        assert ops.fabrik_body_add() == {"FINISHED"}
+        (handle,) = tentacle.fabrik.body.handles
+        place = Vector((0.5, -0.2, 4.4))
+        assert ops.fabrik_body_pull(handle=handle.name, position=place, follows=follows) == {"FINISHED"}
+        update()
+        assert (tentacle.pose.bones["Bone.4"].tail - place).length < 1e-3
+        poses.append(pose_of(tentacle))
+    assert poses[0] == poses[1]

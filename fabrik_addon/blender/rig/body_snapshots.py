@@ -400,15 +400,16 @@ def _turning(armature: Object, roles: Mapping[str, str]) -> set[str]:
 def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     """Return the last bone that all handles and the hips hang on, or one above it that isn't connected to its parent.
 
+    Without hips it is that of all parts: a handle alone would hang on its own bone, and tear that off its limb.
+
     Raises:
         FabrikError: there is none.
     """
-    hips = [
-        bone
-        for part in body_of(armature).parts
-        if part.role == 'HIPS' and (bone := armature.pose.bones.get(part.bone)) is not None
-    ]
-    ways = [[bone, *bone.parent_recursive] for bone in [*bones, *hips]]
+    parts = [(part.role, armature.pose.bones[part.bone]) for part in body_of(armature).parts if part.bone]
+    hips = [bone for role, bone in parts if role == 'HIPS']
+    top = [bones[0], *bones[0].parent_recursive][-1]
+    trunk = hips or [bone for _, bone in parts if top in (bone, *bone.parent_recursive)]
+    ways = [[bone, *bone.parent_recursive] for bone in [*bones, *trunk]]
     for bone in ways[0]:
         if all(bone in way for way in ways) and not (bone.bone.use_connect and bone.parent):
             return bone
