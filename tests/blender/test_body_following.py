@@ -12,7 +12,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from tests.blender.rigs import pose_of, update
+from tests.blender.rigs import error_of, generated_rig, metarig, pose_of, update
 
 ops: Any = bpy.ops.pose
 
@@ -75,6 +75,34 @@ def test_the_upper_body_leans_and_the_legs_stay(human: Object) -> None:
     assert (place(human, "Hand.R") - pinned).length < NEAR, "a pin of the upper body holds"
     assert "spine.003" in moved
     assert not moved & {"spine", "thigh.L", "thigh.R", "shin.L", "shin.R", "foot.L", "foot.R"}
+
+
+def legs(armature: Object) -> dict[str, Vector]:
+    """Where hips and legs are, by their parts."""
+    roles = {"HIPS", "THIGH", "SHIN", "FOOT", "TOE"}
+    parts = [part for part in armature.fabrik.body.parts if part.role in roles and part.bone]
+    return {part.name: armature.pose.bones[part.bone].head.copy() for part in parts}
+
+
+@pytest.mark.parametrize("follows", ["UPPER", "LIMB"])
+@pytest.mark.parametrize("kind", ["wolf", "generated"])
+def test_legs_that_hang_on_the_spine_stay(kind: str, follows: str) -> None:
+    armature = metarig("wolf_metarig") if kind == "wolf" else generated_rig("basic_human_metarig")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    update()
+    before = legs(armature)
+    for handle in ("Chest",) if follows == "LIMB" else ("Chest", "Head", "Hand.L"):
+        target = pull(armature, handle, (0.03, 0.0, -0.01), follows=follows)
+        assert (place(armature, handle) - target).length < 0.02
+        now = legs(armature)
+        assert max((now[name] - before[name]).length for name in before) < NEAR
+
+
+def test_a_handle_that_none_of_those_that_follow_moves_is_named() -> None:
+    metarig("bird_metarig")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    told = error_of(ops.fabrik_body_pull, handle="Chest", position=(0.0, 0.0, 0.5), follows="UPPER")
+    assert told == "Handle 'Chest': none of the bones that follow moves it: let the whole body follow"
 
 
 def test_hips_alone_take_the_legs_along_and_the_feet_stay(human: Object) -> None:

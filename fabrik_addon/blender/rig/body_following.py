@@ -25,10 +25,11 @@ _NECK_ROLES = {'NECK', 'HEAD'}
 _ARM_ROLES = {'UPPER_ARM', 'FOREARM', 'HAND', 'FINGER'}
 _LEG_ROLES = {'THIGH', 'SHIN', 'FOOT', 'TOE'}
 _UPPER = _TRUNK_ROLES | _NECK_ROLES | _ARM_ROLES | {'CLAVICLE'}
+_LOWER = {'HIPS'} | _LEG_ROLES
 
 _FOLLOWING_ROLES: Mapping[str, set[str]] = {
     **{role: limb for limb in (_TRUNK_ROLES, _NECK_ROLES, _ARM_ROLES, _LEG_ROLES) for role in limb},
-    'HIPS': {'HIPS'} | _LEG_ROLES,
+    'HIPS': _LOWER,
 }
 """The roles of a limb, by that of one of its bones; every other role is a limb by itself."""
 
@@ -45,7 +46,7 @@ def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) 
     if follows == 'BODY' or role is None:
         return set(roles)
     if follows == 'UPPER' and role in _UPPER:
-        return {name for name, other in roles.items() if other in _UPPER}
+        return {name for name, other in roles.items() if other in _UPPER} - _carrying_legs(bone, roles)
     limb = _FOLLOWING_ROLES.get(role, {role})
     top = bone
     for parent in bone.parent_recursive:
@@ -54,4 +55,16 @@ def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) 
             break
         if parent.name in roles:
             top = parent
-    return {bone.name for bone in with_bones_below(top) if roles.get(bone.name) in limb}
+    found = {bone.name for bone in with_bones_below(top) if roles.get(bone.name) in limb}
+    return found - _carrying_legs(bone, roles) if role in _TRUNK_ROLES else found
+
+
+def _carrying_legs(bone: PoseBone, roles: Mapping[str, str]) -> set[str]:
+    """Return the bones that hips or legs hang on, which would move along.
+
+    The first bone of a spine is one in rigs that Rigify generates, where the hips hang on it too, and in skeletons of
+    many animals, where the hips carry it and the tail.
+    """
+    bones = bone.id_data.pose.bones
+    lower = [bones[name] for name, role in roles.items() if role in _LOWER]
+    return {above.name for one in lower for above in one.parent_recursive}

@@ -449,7 +449,10 @@ def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> Chain
     count = line.index(body.root) + int(use_tail)
     spec = ChainSpec(name, bone.name, count, use_tail, use_limits=True)
     found = read_bones(body.all_bones.armature, spec, body.all_bones)
-    free = tuple(i for i, one in enumerate(found.bones) if one.name in body.turning and not is_locked(one))
+    turning = [i for i, one in enumerate(found.bones) if one.name in body.turning]
+    if not turning:
+        raise FabrikError("none of the bones that follow moves it: let the whole body follow")
+    free = tuple(i for i in turning if not is_locked(found.bones[i]))
     if not free:
         raise FabrikError("the rotation of all its bones is locked: unlock one of them")
     return replace(found, free=free)
