@@ -125,6 +125,29 @@ def test_a_hand_comes_to_its_place_although_a_constraint_turns_the_forearm(human
         assert (human.matrix_world @ human.pose.bones["hand.L"].head - target).length < 2e-4
 
 
+@pytest.mark.parametrize("kind", ["COPY_TRANSFORMS", "COPY_LOCATION", "COPY_ROTATION", "driver"])
+def test_hips_that_the_rig_holds_stay_and_the_feet_too(human: Object, kind: str) -> None:
+    hips, toes = human.pose.bones["spine"], [human.pose.bones[f"toe.{side}"] for side in "LR"]
+    if kind == "driver":
+        hips.driver_add("location", 1).driver.expression = "0.05"
+        holder = "a driver"
+    else:
+        constraint = hips.constraints.new(kind)
+        constraint.target = make_empty("Holder")
+        constraint.target.matrix_world = human.matrix_world @ hips.matrix
+        holder = f"constraint '{constraint.name}'"
+    update()
+    told = error_of(ops.fabrik_body_pull, handle="Hips", position=(0.0, 0.0, 0.5))
+    assert told == f"Handle 'Hips': {holder} holds bone 'spine', from which the body starts: mute it"
+    before, places = pose_of(human)["spine"], [bone.head.copy() for bone in toes]
+    target = human.matrix_world @ human.pose.bones["hand.L"].head + Vector((0.2, -0.4, -0.2))
+    assert ops.fabrik_body_pull(handle="Hand.L", position=target) == {"FINISHED"}
+    update()
+    assert pose_of(human)["spine"] == before
+    assert max((bone.head - place).length for bone, place in zip(toes, places, strict=True)) < 1e-4
+    assert (human.matrix_world @ human.pose.bones["hand.L"].head - target).length < 0.3
+
+
 def test_a_linked_body_says_that_it_needs_an_override(human: Object, tmp_path: Path) -> None:
     rig = linked(tmp_path, "metarig")
     assert rig.library is not None and rig.fabrik.body.parts

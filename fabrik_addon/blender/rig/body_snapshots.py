@@ -34,7 +34,7 @@ from .body_look_at import Look, look_of
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
-from .overrides import overrides_of
+from .overrides import holder_of, overrides_of
 from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
 from .rotation_channel import is_locked
 from .shared_joints import one_bone_per_joint
@@ -78,6 +78,8 @@ class _BodyBones:
     root: PoseBone
     turning: set[str]
     """Names of the bones that rotate."""
+    holder: str
+    """What holds the root, in words; empty if nothing does."""
 
 
 @dataclass(frozen=True)
@@ -225,9 +227,11 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         look = None
     bones = {one.name: handle_bone(armature, one) for one in (*pulled.values(), *held)}
     root = _common_root(armature, [*bones.values(), *([look.head] if look is not None else [])])
-    root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
+    holder = holder_of(root)
+    root_follows = not holder and (follows == 'BODY' or any(roles[name] == 'HIPS' for name in following))
     turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
-    read = _BodyBones(ArmatureBones(armature), root, turning)
+    turning -= {root.name} if holder else set()
+    read = _BodyBones(ArmatureBones(armature), root, turning, holder)
     places = {pull.handle: pull for pull in pulls}
     snapshots: list[Snapshot] = []
     planted: dict[str, PoseBone] = {}
@@ -450,6 +454,8 @@ def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> Chain
     spec = ChainSpec(name, bone.name, count, use_tail, use_limits=True)
     found = read_bones(body.all_bones.armature, spec, body.all_bones)
     turning = [i for i, one in enumerate(found.bones) if one.name in body.turning]
+    if not turning and body.holder:
+        raise FabrikError(f"{body.holder} holds bone '{body.root.name}', from which the body starts: mute it")
     if not turning:
         raise FabrikError("none of the bones that follow moves it: let the whole body follow")
     free = tuple(i for i in turning if not is_locked(found.bones[i]))

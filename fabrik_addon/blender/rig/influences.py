@@ -15,14 +15,10 @@ from typing import TYPE_CHECKING
 
 import bpy
 
-from .overrides import chain_constraints, is_active
+from .overrides import WHOLE_INFLUENCE, chain_constraints, is_active
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone
-
-_WHOLE = 0.999
-"""Influence from which a constraint that replaces the pose leaves nothing of what was before it."""
-
 
 @dataclass(frozen=True)
 class _Influence:
@@ -54,7 +50,7 @@ def replacing_constraint(bone: PoseBone) -> Constraint | None:
 
 
 def _replaces(constraint: Constraint) -> bool:
-    is_whole = constraint.influence >= _WHOLE
+    is_whole = constraint.influence >= WHOLE_INFLUENCE
     if constraint.type == 'COPY_TRANSFORMS':
         return is_whole and constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
     return False

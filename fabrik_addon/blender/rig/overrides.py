@@ -29,6 +29,10 @@ muted: Blender leaves poses and keys as they are, as it does with IK limits.
 """
 
 
+WHOLE_INFLUENCE = 0.999
+"""Influence from which a constraint that replaces the pose leaves nothing of what was before it."""
+
+
 def is_active(constraint: Constraint) -> bool:
     """Tell whether a constraint is evaluated and has an influence."""
     if not (constraint.enabled and constraint.influence > 0.0):
@@ -102,6 +106,30 @@ def overrides_of(
             if any(bone.path_from_id(name) in driven for name in written):
                 found.append(f"bone '{bone.name}' (driver)")
     return tuple(found)
+
+
+def holder_of(bone: PoseBone) -> str:
+    """Return what holds a bone's place or rotation whatever its channels say, in words; empty if nothing does.
+
+    That is a constraint that replaces one of them, or a driver of its location, which what constraints add to a pose
+    doesn't make up for.
+    """
+    for constraint in bone.constraints:
+        if is_active(constraint) and constraint.influence >= WHOLE_INFLUENCE and _replaces_place_or_rotation(constraint):
+            return f"constraint '{constraint.name}'"
+    animation = bone.id_data.animation_data
+    path = bone.path_from_id("location")
+    is_driven = animation and any(curve.data_path == path and not curve.mute for curve in animation.drivers)
+    return "a driver" if is_driven else ""
+
+
+def _replaces_place_or_rotation(constraint: Constraint) -> bool:
+    if constraint.type == 'COPY_TRANSFORMS':
+        return constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+    has_all_axes = all(getattr(constraint, f"use_{axis}", False) for axis in "xyz")
+    if constraint.type == 'COPY_ROTATION':
+        return has_all_axes and constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+    return has_all_axes and constraint.type == 'COPY_LOCATION' and not constraint.use_offset  # type: ignore[attr-defined]
 
 
 def bones_with_overrides(armature: Object) -> dict[str, str]:
