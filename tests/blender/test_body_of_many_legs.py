@@ -15,7 +15,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from tests.blender.rigs import Bone, make_armature, pose_of, update
+from tests.blender.rigs import Bone, keys_of, make_armature, make_empty, pose_of, update
 
 ops: Any = bpy.ops.pose
 
@@ -102,6 +102,25 @@ def test_the_body_is_lowered_over_planted_legs(spider: Object) -> None:
     assert (spider.pose.bones["Bone"].head - place).length < 1e-3 * SIZE
     now = ends(spider)
     assert max((now[name] - end).length for name, end in before.items()) < 1e-4 * SIZE
+
+
+def test_settings_stay_with_their_leg_after_another_one_is_gone(spider: Object) -> None:
+    """The handles of the legs have other numbers then."""
+    body = spider.fabrik.body
+    crate = make_empty("Crate", (1.0, 0.0, 0.5))
+    handle = next(one for one in body.handles if one.bone == "Bone.22")
+    handle.target, handle.slack, name = crate, 0.1, handle.name
+    handle.keyframe_insert("use_pin", frame=1)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for number in range(3):
+        spider.data.edit_bones.remove(spider.data.edit_bones[f"Bone.0{number}"])
+    bpy.ops.object.mode_set(mode="POSE")
+    assert ops.fabrik_body_find() == {"FINISHED"}
+    (pinned,) = (one for one in body.handles if one.use_pin)
+    assert pinned.name != name
+    assert (pinned.bone, pinned.target, round(pinned.slack, 3)) == ("Bone.22", crate, 0.1)
+    ((path, _),) = keys_of(spider.animation_data.action)
+    assert spider.path_resolve(path.rpartition(".")[0]) == pinned
 
 
 def test_a_leg_that_follows_alone_bends_as_a_whole(spider: Object) -> None:

@@ -34,11 +34,12 @@ _WithPath = TypeVar("_WithPath", "FCurve", "DriverTarget")
 
 
 @contextmanager
-def animation_goes_along(armature: Object, collection: str, first: int = 0) -> Iterator[None]:
+def animation_goes_along(armature: Object, collection: str, first: int = 0) -> Iterator[dict[str, str]]:
     """Let curves and drivers go with the items that are moved in a collection inside, and remove those of removed ones.
 
-    Items are known by their names. The curves are those of the action and of NLA strips, in the object's slots. What
-    drivers of other properties read goes along too.
+    Items are known by their names, those that are renamed inside by the names that the dictionary has for the former
+    ones. The curves are those of the action and of NLA strips, in the object's slots. What drivers of other properties
+    read goes along too.
 
     Args:
         armature: object.
@@ -49,7 +50,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
         FabrikError: an action with curves of these items is linked, or animates another object too; then nothing has
             changed.
     """
-    animation = armature.animation_data
+    animation, renamed = armature.animation_data, dict[str, str]()
     of_items = re.compile(rf"{re.escape(collection)}\[(\d+)\](.*)")
     owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [] if animation is None else [animation.drivers]
     for bag, slot in bags_of(animation).items() if animation is not None else ():
@@ -57,17 +58,18 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
             check_own(bag, slot, armature)
             owners.append(bag.fcurves)
     before = [item.name for item in armature.path_resolve(collection)]
-    yield
+    yield renamed
     items = armature.path_resolve(collection)
+    after = [renamed.get(name, name) for name in before]
     for source, index, setting in _animated(_driver_sources(armature), of_items):
         if index < len(before):
-            place: int | str = items.find(before[index])
+            place: int | str = items.find(after[index])
             if place == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
                 place = f'"{bpy.utils.escape_identifier(before[index])}"'
             source.data_path = f"{collection}[{place}]{setting}"
     for curves in owners:
         for curve, index, setting in _animated(curves, of_items):
-            place = items.find(before[index]) if index < len(before) else index
+            place = items.find(after[index]) if index < len(after) else index
             if place == -1:
                 curves.remove(curve)
             elif place != index:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -106,10 +106,11 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
         )
     up, forward = Vector(recognition.up.tolist()), Vector(recognition.forward.tolist())
-    with animation_goes_along(armature, "fabrik.body.handles"):
+    with animation_goes_along(armature, "fabrik.body.handles") as renamed:
         take_limits_back(armature)
+        before = _read_handles(armature)  # parts that are stored take handles of their names along
         _store_parts(armature, found)
-        _store_handles(armature, up)
+        renamed |= _store_handles(armature, up, before)
     if with_limits:
         give_limits(armature, recognition.creature, forward, up)
     body = body_of(armature)
@@ -211,29 +212,71 @@ def _store_parts(armature: Object, found: Sequence[_Named]) -> None:
     body.active_part = min(body.active_part, max(0, len(body.parts) - 1))
 
 
-def _store_handles(armature: Object, up: Vector) -> None:
-    """WRITE: a handle for each part that is pulled or held, with the settings of the handle of the same name before."""
+@dataclass(frozen=True)
+class _FormerHandle:
+    """A handle of a body that is found again."""
+
+    part: str
+    place: tuple[str, bool]
+    """Its bone, and whether it is at the bone's tail."""
+    settings: Mapping[str, object]
+
+
+def _read_handles(armature: Object) -> dict[str, _FormerHandle]:
+    """READ: the handles of a body, by their names."""
+    return {
+        one.name: _FormerHandle(one.part, (one.bone, one.use_tail), _settings_of(one))
+        for one in body_of(armature).handles
+    }
+
+
+def _store_handles(armature: Object, up: Vector, before: Mapping[str, _FormerHandle]) -> dict[str, str]:
+    """WRITE: a handle for each part that is pulled or held, with the settings of the one that was there before.
+
+    Returns:
+        the names of the handles by the names that they had; empty of those that are gone.
+    """
     body = body_of(armature)
-    before = {one.name: (one.part, one.bone, one.use_tail, _settings_of(one)) for one in body.handles}
+    found = _handles(armature, up)
+    former = _former_names(found, {name: one.place for name, one in before.items() if one.part})
     body.handles.clear()
-    for name, part, use_tail, is_planted in _handles(armature, up):
+    for name, part, use_tail, is_planted in found:
         handle = body.handles.add()
         handle.name, handle.part, handle.bone, handle.use_tail = name, part.name, part.bone, use_tail
         handle.priority = PINNED if is_planted else HELD
         handle.use_position = is_planted
         handle.use_rotation = part.role == Role.HEAD or (is_planted and part.role != Role.LIMB)
-        for setting, value in before.get(name, ("", "", False, {}))[3].items():
-            setattr(handle, setting, value)
-    for name, (part_name, bone, use_tail, settings) in before.items():
-        if not part_name:
+        if name in former:
+            _give_settings(handle, before[former[name]].settings)
+    for name, one in before.items():
+        if not one.part:
             handle = body.handles.add()
-            handle.name, handle.bone, handle.use_tail = name, bone, use_tail
-            for setting, value in settings.items():
-                setattr(handle, setting, value)
+            handle.name, (handle.bone, handle.use_tail) = name, one.place
+            _give_settings(handle, one.settings)
+            former[name] = name
     hub = _hub(armature)
     if hub is not None and not any(handle.bone == hub for handle in body.handles):
         handle = body.handles.add()
         handle.name, handle.bone, handle.use_tail = _HUB, hub, False
+    return dict.fromkeys(before, "") | {old: new for new, old in former.items()}
+
+
+def _former_names(
+    found: Sequence[tuple[str, FabrikPart, bool, bool]], before: Mapping[str, tuple[str, bool]]
+) -> dict[str, str]:
+    """Return the former names of handles, by their names: at the same place, or else by the same name.
+
+    The numbers of limbs change with their number: of a spider that lost a leg, the handle of another leg has the name.
+
+    Args:
+        found: handles, as ``_handles`` returns them.
+        before: places of former handles, bone and whether at its tail, by their names.
+    """
+    at_place = {place: name for name, place in before.items()}
+    places = {name: (part.bone, use_tail) for name, part, use_tail, _ in found}
+    former = {name: at_place[place] for name, place in places.items() if place in at_place}
+    left = set(before) - set(former.values())
+    return former | {name: name for name in places if name not in former and name in left}
 
 
 def _hub(armature: Object) -> str | None:
@@ -255,6 +298,12 @@ def _settings_of(handle: FabrikHandle) -> dict[str, object]:
     plain = ("use_position", "use_rotation", "use_pin", "priority", "slack")
     first = {"target": handle.target, "target_offset": handle.target_offset[:]}
     return first | {name: getattr(handle, name) for name in plain}
+
+
+def _give_settings(handle: FabrikHandle, settings: Mapping[str, object]) -> None:
+    """WRITE: settings that ``_settings_of`` has returned."""
+    for setting, value in settings.items():
+        setattr(handle, setting, value)
 
 
 def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, bool]]:
