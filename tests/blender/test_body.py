@@ -36,6 +36,7 @@ from tests.blender.rigs import (
     leave_mode,
     linked,
     make_armature,
+    make_empty,
     make_tail,
     metarig,
     overridden,
@@ -502,6 +503,37 @@ def test_a_rig_where_nothing_can_be_posed_is_refused_with_the_reason(rigify: Non
     with pytest.raises(RuntimeError, match=r"constraints or drivers move 'spine' \(constraint 'Copy Transforms'\)"):
         bpy.ops.pose.fabrik_body_add()
     assert not armature.fabrik.body.parts
+
+
+@pytest.mark.parametrize(
+    ("name", "tips", "creature"),
+    [
+        ("basic_human", ("shin.L", "shin.R"), "human"),
+        ("human", ("shin.L",), "human"),
+        ("wolf", ("shin.L",), "quadruped"),
+    ],
+)
+def test_legs_that_ik_constraints_move_are_no_parts_and_the_others_are_as_without(
+    rigify: None, name: str, tips: tuple[str, ...], creature: str
+) -> None:
+    armature = metarig(f"{name}_metarig")
+    whole = {part.bone: part.role for part in make_body(armature).parts}
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    for tip in tips:
+        constraint = armature.pose.bones[tip].constraints.new("IK")
+        constraint.target, constraint.chain_count = make_empty(tip, armature.pose.bones[tip].tail), 2
+    update()
+    assert make_body_module.make_body(armature, with_limits=True).creature == creature
+    body = armature.fabrik.body
+    legs, sides = {"THIGH", "SHIN", "FOOT", "TOE"}, {tip[-2:] for tip in tips}
+    kept = {bone: role for bone, role in whole.items() if role not in legs or bone[-2:] not in sides}
+    assert {part.bone: part.role for part in body.parts if part.bone} == kept
+    reasons = {part.name: part.reason for part in body.parts if not part.bone}
+    assert reasons["Foot.L"] == "foot.L: constraint 'IK' of bone 'shin.L' moves it"
+    feet = {tip: armature.pose.bones[tip].tail.copy() for tip in tips}
+    target = pull(armature, "Hips", (0.0, 0.0, -0.04))
+    assert (place(armature, "Hips") - target).length < 1e-4
+    assert max((armature.pose.bones[tip].tail - foot).length for tip, foot in feet.items()) < 1e-3
 
 
 def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:

@@ -20,6 +20,7 @@ from .overrides import WHOLE_INFLUENCE, chain_constraints, is_active
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone
 
+
 @dataclass(frozen=True)
 class _Influence:
     """A bone from which another bone's pose is computed."""

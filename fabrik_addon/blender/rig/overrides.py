@@ -115,7 +115,7 @@ def holder_of(bone: PoseBone) -> str:
     doesn't make up for.
     """
     for constraint in bone.constraints:
-        if is_active(constraint) and constraint.influence >= WHOLE_INFLUENCE and _replaces_place_or_rotation(constraint):
+        if is_active(constraint) and _replaces_place_or_rotation(constraint):
             return f"constraint '{constraint.name}'"
     animation = bone.id_data.animation_data
     path = bone.path_from_id("location")
@@ -124,6 +124,8 @@ def holder_of(bone: PoseBone) -> str:
 
 
 def _replaces_place_or_rotation(constraint: Constraint) -> bool:
+    if constraint.influence < WHOLE_INFLUENCE:
+        return False
     if constraint.type == 'COPY_TRANSFORMS':
         return constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
     has_all_axes = all(getattr(constraint, f"use_{axis}", False) for axis in "xyz")

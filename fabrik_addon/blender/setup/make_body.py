@@ -14,7 +14,6 @@ from mathutils import Vector
 from ...core import FabrikError
 from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
-from ...core.body.recognise import recognise
 from ..rig.body_directions import keep_directions
 from ..rig.body_look_at import LOOK_SETTINGS
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
@@ -24,6 +23,7 @@ from ..rig.overrides import bones_with_overrides
 from ..rig.rotation_channel import is_locked
 from ..rig.wording import listed
 from .body_limits import give_limits, take_limits_back
+from .recognise_rig import recognise_rig
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -90,11 +90,10 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     _require_own_body(armature)
     bones = armature.pose.bones
     overridden = bones_with_overrides(armature)
-    usable = [bone.name not in overridden and not is_locked(bone) for bone in bones]
     held_back = tuple(
         f"'{bone.name}' ({overridden[bone.name]})" for bone in bones if bone.bone.use_deform and bone.name in overridden
     )
-    recognition = _recognise(armature, usable) if any(usable) else None
+    recognition = recognise_rig(armature, overridden)
     found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
     if recognition is None or not any(part.bone for part in found):
         reason = ""
@@ -149,19 +148,6 @@ def _require_own_body(armature: Object) -> None:
         raise FabrikError(
             f"The body of '{armature.name}' comes from its library: it can be found again or removed there only"
         )
-
-
-def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:
-    """READ: bones at rest; return the parts among those that can be posed."""
-    bones = [bone.bone for bone in armature.pose.bones]
-    numbers = {bone.name: number for number, bone in enumerate(bones)}
-    return recognise(
-        [bone.name for bone in bones],
-        [-1 if bone.parent is None else numbers[bone.parent.name] for bone in bones],
-        [bone.head_local[:] for bone in bones],
-        [bone.tail_local[:] for bone in bones],
-        usable,
-    )
 
 
 def _named(recognition: Recognition, names: Sequence[str]) -> list[_Named]:
