@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 import pytest
 from bpy.types import Object
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from tests.blender.rigs import error_of, generated_rig, metarig, pose_of, update
@@ -112,6 +112,31 @@ def test_hips_alone_take_the_legs_along_and_the_feet_stay(human: Object) -> None
     assert (place(human, "Hips") - target).length < NEAR
     assert max((place(human, f"Foot.{side}") - foot).length for side, foot in zip("LR", feet, strict=True)) < NEAR
     assert not changed(human, before) & {"spine.001", "spine.003", "spine.006", "upper_arm.L", "shoulder.R"}
+
+
+@pytest.mark.parametrize("follows", ["LIMB", "UPPER"])
+@pytest.mark.parametrize("handle", ["Hand.L", "Head", "Chest"])
+def test_a_limb_that_keeps_no_place_is_turned(human: Object, handle: str, follows: str) -> None:
+    bone = human.pose.bones[human.fabrik.body.handles[handle].bone]
+    rotation = Quaternion((0.0, 0.0, 1.0), 0.2) @ bone.matrix.to_quaternion()
+    assert ops.fabrik_body_pull(handle=handle, rotation=rotation, follows=follows) == {"FINISHED"}
+    update()
+    assert bone.matrix.to_quaternion().rotation_difference(rotation).angle < 1e-3
+
+
+@pytest.mark.parametrize("follows", ["BODY", "LIMB"])
+def test_hips_of_a_body_that_keeps_nothing_are_pulled_and_turned(human: Object, follows: str) -> None:
+    for handle in human.fabrik.body.handles:
+        assert ops.fabrik_handle_release(handle=handle.name) == {"FINISHED"}
+    hips, before = human.pose.bones["spine"], pose_of(human)
+    target = pull(human, "Hips", (0.1, 0.0, 0.2), follows=follows)
+    assert (place(human, "Hips") - target).length < NEAR
+    assert changed(human, before) == {"spine"}
+    human.fabrik.body.handles["Hips"].use_position = False
+    rotation = Quaternion((0.0, 0.0, 1.0), 0.2) @ hips.matrix.to_quaternion()
+    assert ops.fabrik_body_pull(handle="Hips", rotation=rotation, follows=follows) == {"FINISHED"}
+    update()
+    assert hips.matrix.to_quaternion().rotation_difference(rotation).angle < 1e-3
 
 
 def test_a_drag_keeps_to_what_follows(human: Object) -> None:

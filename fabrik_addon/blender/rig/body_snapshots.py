@@ -8,7 +8,7 @@ Bones without a role are rigid with the bone above: twist bones, helpers and the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -227,11 +227,8 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         look = None
     bones = {one.name: handle_bone(armature, one) for one in (*pulled.values(), *held)}
     root = _common_root(armature, [*bones.values(), *([look.head] if look is not None else [])])
-    holder = holder_of(root)
-    root_follows = not holder and (follows == 'BODY' or any(roles[name] == 'HIPS' for name in following))
-    turning = (_turning(armature, roles) & following) | ({root.name} if root_follows else set())
-    turning -= {root.name} if holder else set()
-    read = _BodyBones(ArmatureBones(armature), root, turning, holder)
+    root_follows = follows == 'BODY' or any(roles[name] == 'HIPS' for name in following)
+    read = _body_bones(armature, root, roles, following, root_follows)
     places = {pull.handle: pull for pull in pulls}
     snapshots: list[Snapshot] = []
     planted: dict[str, PoseBone] = {}
@@ -239,7 +236,8 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         is_pulled = handle.name in pulled
         is_looking = look is not None and bones[handle.name] == look.head
         own = _desired(view_layer, armature, handle, places.get(handle.name), is_looking)
-        toes = None if is_pulled or handle.name not in body_of(armature).handles else toes_of(armature, handle, turning)
+        is_own = not is_pulled and handle.name in body_of(armature).handles
+        toes = toes_of(armature, handle, read.turning) if is_own else None
         if toes is not None:
             planted[handle.bone] = toes
             snapshots += _planted_by_toes(read, handle, toes)
@@ -255,9 +253,22 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
     turned = [bones[pull.handle].name for pull in pulls if pull.rotation is not None]
     weights = _posture_weights(roles, root, look is not None, turned)
     balance_priority = HELD if turned else PULLED
-    return BodySnapshots(
-        _measured_by_tree(snapshots), root, weights, frozenset(pulled), balance_priority, root_follows, look, planted
-    )
+    chains = _measured_by_tree(_with_a_link(read, snapshots))
+    root_follows = root_follows and not read.holder
+    return BodySnapshots(chains, root, weights, frozenset(pulled), balance_priority, root_follows, look, planted)
+
+
+def _body_bones(
+    armature: Object, root: PoseBone, roles: Mapping[str, str], following: Container[str], root_follows: bool
+) -> _BodyBones:
+    """Return the bones of a body for a pull in which some bones follow; a root that the rig holds doesn't turn."""
+    holder = holder_of(root)
+    turning = {name for name in _turning(armature, roles) if name in following}
+    if holder:
+        turning.discard(root.name)
+    elif root_follows:
+        turning.add(root.name)
+    return _BodyBones(ArmatureBones(armature), root, turning, holder)
 
 
 def _lifted(
@@ -331,9 +342,23 @@ def _posture_weights(
 
 def _looking(body: _BodyBones, look: Look) -> Snapshot:
     """Return the chain from the body's root to the head that looks; the look itself is a task of the whole tree."""
-    goals = Goals(np.array([look.head.tail[:]]))
-    snapshot = _snapshot(body, _bones(body, LOOK_CHAIN, look.head, True), goals)
-    return replace(snapshot, has_position=False, priority=LOOKING)
+    return replace(_without_task(body, LOOK_CHAIN, look.head), priority=LOOKING)
+
+
+def _without_task(body: _BodyBones, name: str, bone: PoseBone) -> Snapshot:
+    """Return the chain from the body's root to a bone that should be nowhere."""
+    snapshot = _snapshot(body, _bones(body, name, bone, True), Goals(np.array([bone.tail[:]])))
+    return replace(snapshot, has_position=False)
+
+
+def _with_a_link(body: _BodyBones, snapshots: Sequence[Snapshot]) -> Sequence[Snapshot]:
+    """Return chains of which one leads on from the root: the tree of a root that is pulled alone has no link."""
+    if any(one.bones.end != body.root for one in snapshots):
+        return snapshots
+    bones = body.all_bones.armature.pose.bones
+    others = (bones[name] for name in body.turning if body.root in bones[name].parent_recursive)
+    other = min(others, key=lambda bone: bone.name, default=None)
+    return snapshots if other is None else [*snapshots, _without_task(body, other.name, other)]
 
 
 def _planted_by_toes(body: _BodyBones, handle: FabrikHandle, toes: PoseBone) -> list[Snapshot]:

@@ -216,7 +216,7 @@ class Tree:
         lever -= placed.points.take(self.structure.turning_rows, -2)[..., None, :, :]
         lever *= moves
         found = cross(axes.swapaxes(-1, -2)[..., None, :, :, :], lever[..., None, :])
-        rows = found.swapaxes(-1, -2).swapaxes(-2, -3).reshape(*lever.shape[:-3], 3 * len(which), -1)
+        rows = found.swapaxes(-1, -2).swapaxes(-2, -3).reshape(*lever.shape[:-3], 3 * len(which), 3 * lever.shape[-2])
         return rows if self.structure.has_all_columns else rows.take(self.structure.chosen, -1)
 
 
