@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bodies without hips: a spider whose bones have names that say nothing, where a leg is pulled and the rest holds; a
-tentacle."""
+tentacle, a snake, arms alone."""
 
 from __future__ import annotations
 
@@ -152,3 +152,38 @@ def test_bones_that_are_not_connected_stay_together(follows: str) -> None:
         assert (tentacle.pose.bones["Bone.4"].tail - place).length < 1e-3
         poses.append(pose_of(tentacle))
     assert poses[0] == poses[1]
+
+
+def test_a_snake_that_lies_flat_is_pulled() -> None:
+    """It has no height."""
+    bones = [
+        Bone(f"spine{number}", (0.0, 0.3 * number, 0.1), (0.0, 0.3 * (number + 1), 0.1), f"spine{number - 1}", True)
+        for number in range(1, 8)
+    ]
+    snake = make_armature([Bone("spine0", (0.0, 0.0, 0.1), (0.0, 0.3, 0.1)), *bones], "Snake")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    place = Vector((0.3, 2.0, 0.3))
+    (handle,) = snake.fabrik.body.handles
+    assert ops.fabrik_body_pull(handle=handle.name, position=place) == {"FINISHED"}
+    update()
+    assert (snake.pose.bones["spine7"].tail - place).length < 1e-3
+
+
+def test_hands_of_arms_without_legs_are_not_planted() -> None:
+    """They are the lowest bones; a hand was taken for a foot on which the other one balances."""
+    bones = [Bone("root", (0.0, 0.0, 1.2), (0.0, 0.2, 1.2))]
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        points = [(0.05, 0.0, 1.4), (0.2, 0.0, 1.4), (0.35, -0.03, 1.15), (0.5, -0.08, 0.9), (0.55, -0.1, 0.8)]
+        names = [f"{name}.{side}" for name in ("shoulder", "upper_arm", "forearm", "hand")]
+        for number, (head, tail) in enumerate(pairwise((sign * x, y, z) for x, y, z in points)):
+            bones.append(Bone(names[number], head, tail, names[number - 1] if number else "root"))
+    arms = make_armature(bones, "Arms")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    body = arms.fabrik.body
+    hands = {handle.name for handle in body.handles if handle.bone in ("hand.L", "hand.R")}
+    assert hands == {"Hand.L", "Hand.R"}
+    assert not any(handle.use_position for handle in body.handles)
+    place = arms.pose.bones["hand.L"].head + Vector((0.05, -0.1, 0.1))
+    assert ops.fabrik_body_pull(handle="Hand.L", position=place) == {"FINISHED"}
+    update()
+    assert (arms.pose.bones["hand.L"].head - place).length < 1e-4

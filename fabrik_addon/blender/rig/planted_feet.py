@@ -76,12 +76,13 @@ def _sole_bones(armature: Object, handle: FabrikHandle) -> list[PoseBone]:
 
 
 def height_at_rest(armature: Object, up: Vector) -> float:
-    """Return the height of a skeleton at rest, along a direction."""
+    """Return the height of a skeleton at rest, along a direction; its length where all of it lies flat, as a snake."""
     bones = armature.data.bones
     ends = np.empty((2, 3 * len(bones)), np.float32)
     bones.foreach_get("head_local", ends[0])
     bones.foreach_get("tail_local", ends[1])
-    return float(np.ptp(ends.reshape(-1, 3).astype(float) @ np.array(up[:])))
+    places = ends.reshape(-1, 3).astype(float)
+    return float(np.ptp(places @ np.array(up[:]))) or float(np.ptp(places, axis=0).max())
 
 
 def upward_over_height(armature: Object) -> Vector:

@@ -35,6 +35,8 @@ _SUFFIXES = {'LEFT': ".L", 'RIGHT': ".R", 'CENTER': ""}
 _SERIAL = {'FINGER', 'LIMB', 'FIN'}
 """Roles of which a body usually has several limbs: the first one has its number too."""
 
+_LEG_ROLES = {'THIGH', 'SHIN', 'FOOT'}
+
 _HUB = "Body"
 """Name of the handle at the bone on which all limbs of a body without hips hang: a spider's."""
 
@@ -109,7 +111,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         take_limits_back(armature)
         before = _read_handles(armature)  # parts that are stored take handles of their names along
         _store_parts(armature, found)
-        renamed |= _store_handles(armature, up, before)
+        renamed |= _store_handles(armature, up, recognition.creature == "quadruped", before)
     if with_limits:
         give_limits(armature, recognition.creature, forward, up)
     body = body_of(armature)
@@ -216,14 +218,22 @@ def _read_handles(armature: Object) -> dict[str, _FormerHandle]:
     }
 
 
-def _store_handles(armature: Object, up: Vector, before: Mapping[str, _FormerHandle]) -> dict[str, str]:
+def _store_handles(
+    armature: Object, up: Vector, has_forelegs: bool, before: Mapping[str, _FormerHandle]
+) -> dict[str, str]:
     """WRITE: a handle for each part that is pulled or held, with the settings of the one that was there before.
+
+    Args:
+        armature: object with the parts of the body.
+        up: direction in armature space.
+        has_forelegs: whether hands are feet, also where the hind legs are no parts.
+        before: the handles that were there, by their names.
 
     Returns:
         the names of the handles by the names that they had; empty of those that are gone.
     """
     body = body_of(armature)
-    found = _handles(armature, up)
+    found = _handles(armature, up, has_forelegs)
     former = _former_names(found, {name: one.place for name, one in before.items() if one.part})
     body.handles.clear()
     for name, part, use_tail, is_planted in found:
@@ -292,12 +302,16 @@ def _give_settings(handle: FabrikHandle, settings: Mapping[str, object]) -> None
         setattr(handle, setting, value)
 
 
-def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, bool]]:
-    """Return the handles of a body: name, part, whether at its bone's tail, whether planted on the ground."""
+def _handles(armature: Object, up: Vector, has_forelegs: bool) -> list[tuple[str, FabrikPart, bool, bool]]:
+    """Return the handles of a body: name, part, whether at its bone's tail, whether planted on the ground.
+
+    The hands of arms without legs are the lowest bones of their rig, and stand on nothing.
+    """
     limbs: defaultdict[tuple[str, str, int], list[FabrikPart]] = defaultdict(list)
     for part in body_of(armature).parts:
         if part.bone in armature.pose.bones:
             limbs[part.role, part.side, part.limb].append(part)
+    can_stand = {Role.FOOT, Role.HAND} if has_forelegs or any(key[0] in _LEG_ROLES for key in limbs) else {Role.FOOT}
     heights = _Heights(armature, up, [part for parts in limbs.values() for part in parts])
     found: list[tuple[str, FabrikPart, bool, bool]] = []
 
@@ -321,12 +335,12 @@ def _handles(armature: Object, up: Vector) -> list[tuple[str, FabrikPart, bool, 
             inner = Role.FINGER if role == Role.HAND else Role.TOE
             has_several = (inner, side, limb + 1) in limbs
             line = parts if has_several else [*parts, *limbs.get((inner, side, limb), [])]
-            standing = next((part for part in line if heights.is_low(part)), None)
+            standing = next((part for part in line if role in can_stand and heights.is_low(part)), None)
             # A foot that stands on its end, on several toes or on none: the toes stay where they are if the foot does.
             has_no = (inner, side, limb) not in limbs
             digits = [digit for key, its in limbs.items() if key[:2] == (inner, side) for digit in its]
             is_low = any(heights.is_low(end, at_tail=True) for end in (last, *digits))
-            is_on_toes = standing is None and (has_several or has_no) and is_low
+            is_on_toes = role in can_stand and standing is None and (has_several or has_no) and is_low
             part = last if is_on_toes else standing or first
             add(_LABELS[role], part, is_on_toes, is_planted=is_on_toes or standing is not None)
         elif role in {Role.LIMB, Role.TAIL, Role.FIN}:
