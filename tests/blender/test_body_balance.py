@@ -18,7 +18,7 @@ from fabrik_addon.blender.rig.body_snapshots import Pull
 from fabrik_addon.blender.solving.solve_body import pull_body
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
 from scripts.benchmark import body_drag_rows
-from tests.blender.rigs import clear_scene, update
+from tests.blender.rigs import clear_scene, make_empty, update
 from tests.blender.test_body import PIN_DISTANCE, heads, height, make_body, metarig, place, pull
 
 
@@ -167,6 +167,20 @@ def test_a_handle_that_balance_holds_back_says_so(handle: str, by: tuple[float, 
         result, *_ = pull_body(bpy.context.view_layer, armature, [Pull(handle, target, None)])
         assert result is not None
         assert ("Balance keeps the center of mass over the feet" in result.message) == use_balance, result.message
+
+
+def test_pins_that_exclude_each_other_are_not_said_to_be_held_by_balance() -> None:
+    """Balance comes after them: without it they are as far from their places."""
+    armature = human()
+    pull(armature, "Hips", (0.3, -0.2, -0.1))
+    armature.fabrik.body.handles["Hips"].use_position = False
+    armature.fabrik.body.handles["Knee.L"].use_pin = True
+    rope = make_empty("Rope")
+    armature.fabrik.body.handles["Hips"].target = rope
+    rope.location = (0.1, -0.1, 0.1)
+    result, _, slipped = pull_body(bpy.context.view_layer, armature, [])
+    assert result is not None and result.error > 0.01 and slipped
+    assert "Balance" not in result.message + slipped
 
 
 def test_a_foot_is_lifted_off_after_the_weight_is_on_the_other() -> None:

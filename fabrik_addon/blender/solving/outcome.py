@@ -183,8 +183,8 @@ def _held(solved: SolvedChain) -> str:
 
 
 def _is_balanced(solved: SolvedChain) -> bool:
-    """Tell whether a handle of a body is at the end of a chain that the balance of the body may hold back."""
-    return solved.solution is not None and solved.solution.is_balance_active
+    """Tell whether a handle of a body is at the end of a chain that the balance of the body may hold back: no pin."""
+    return not solved.snapshot.is_pinned and solved.solution is not None and solved.solution.is_balance_active
 
 
 def with_rotations(result: Result | None, solved: Sequence[SolvedChain]) -> Result | None:
