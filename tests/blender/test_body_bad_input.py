@@ -81,6 +81,18 @@ def test_find_again_chooses_anew_where_the_bone_of_a_correction_is_gone(human: O
     assert human.fabrik.body.parts["Hand.L"].bone == "hand.L"
 
 
+def test_a_handle_whose_part_was_set_to_no_bone_keeps_nothing(human: Object) -> None:
+    human.fabrik.body.parts["Foot.L"].bone = ""
+    assert not human.fabrik.body.handles["Foot.L"].bone
+    place = human.pose.bones["hand.R"].head + Vector((0.0, -0.1, 0.1))
+    assert ops.fabrik_body_pull(handle="Hand.R", position=place) == {"FINISHED"}
+    update()
+    assert (human.pose.bones["hand.R"].head - place).length < 1e-4
+    human.data.bones.active = None
+    assert error_of(ops.fabrik_body_pull, position=place) == "Select a bone with a handle"
+    assert error_of(ops.fabrik_handle_pin) == "Select a bone with a handle"
+
+
 def test_a_rig_of_locked_bones_is_refused_with_the_reason(human: Object) -> None:
     assert ops.fabrik_body_remove() == {"FINISHED"}
     for bone in human.pose.bones:

@@ -88,9 +88,7 @@ class OfHandleMixin(HasBodyMixin):
         from ..rig.body_snapshots import find_handle
 
         active = context.active_pose_bone
-        if not self.handle and active is None:
-            raise FabrikError("Select a bone with a handle")
-        handle = find_handle(context.object, self.handle or active.name)
+        handle = find_handle(context.object, self.handle or ("" if active is None else active.name))
         self.handle = handle.name
         return handle
 

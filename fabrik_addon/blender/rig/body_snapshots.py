@@ -134,10 +134,12 @@ def find_handle(armature: Object, name: str) -> FabrikHandle:
         FabrikError: there is no such handle.
     """
     handles = body_of(armature).handles
-    handle = handles.get(name) or handle_of_bone(armature, name)
+    handle = handles.get(name) or (handle_of_bone(armature, name) if name else None)
     if handle is None:
         if not handles:
             raise FabrikError(f"'{armature.name}' has no body: press Make Body first")
+        if not name:
+            raise FabrikError("Select a bone with a handle")
         raise FabrikError(f"The body of '{armature.name}' has no handle '{name}'")
     return handle
 
@@ -386,7 +388,8 @@ def _planted_by_toes(body: _BodyBones, handle: FabrikHandle, toes: PoseBone) -> 
 
 
 def _is_held(handle: FabrikHandle) -> bool:
-    return handle.use_pin or handle.use_position or handle.use_rotation
+    """Tell whether a handle keeps something; one whose part was set to no bone has nothing to keep."""
+    return bool(handle.bone) and (handle.use_pin or handle.use_position or handle.use_rotation)
 
 
 def _roles(armature: Object) -> dict[str, str]:
