@@ -105,6 +105,17 @@ def test_a_handle_that_none_of_those_that_follow_moves_is_named() -> None:
     assert told == "Handle 'Chest': none of the bones that follow moves it: let the whole body follow"
 
 
+def test_a_held_handle_that_none_of_those_that_follow_moves_refuses_no_pull() -> None:
+    bird = metarig("bird_metarig")
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    update()
+    pull(bird, "Chest", (0.0, 0.02, 0.02))
+    chest = place(bird, "Chest")
+    target = pull(bird, "Elbow.L", (0.01, 0.01, 0.01), follows="UPPER")
+    assert (place(bird, "Elbow.L") - target).length < NEAR
+    assert place(bird, "Chest") == chest
+
+
 def test_hips_alone_take_the_legs_along_and_the_feet_stay(human: Object) -> None:
     before = pose_of(human)
     feet = [place(human, name) for name in ("Foot.L", "Foot.R")]

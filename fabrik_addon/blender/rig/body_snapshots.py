@@ -238,8 +238,9 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         is_pulled = handle.name in pulled
         is_looking = look is not None and bones[handle.name] == look.head
         own = _desired(view_layer, armature, handle, places.get(handle.name), is_looking)
-        is_own = not is_pulled and handle.name in body_of(armature).handles
-        toes = toes_of(armature, handle, read.turning) if is_own else None
+        if not is_pulled:
+            own = _without_what_stays(read, handle, own)
+        toes = None if is_pulled else toes_of(armature, handle, read.turning)
         if toes is not None:
             planted[handle.bone] = toes
             snapshots += _planted_by_toes(read, handle, toes)
@@ -321,6 +322,17 @@ def _desired(
     if rotation is None and (handle.use_pin or (handle.use_rotation and not is_looking)):
         rotation = handle_bone(armature, handle).matrix.to_quaternion()
     return Pull(handle.name, position, rotation)
+
+
+def _without_what_stays(body: _BodyBones, handle: FabrikHandle | _AddedHandle, pull: Pull) -> Pull:
+    """Return where a held handle should be, without the place and the rotation that no bone that turns could change."""
+    bone = body.all_bones.armature.pose.bones[handle.bone]
+    line = [bone, *bone.parent_recursive]
+    above = [one.name in body.turning for one in line[: line.index(body.root) + 1]]
+    if handle.target is not None or not above:
+        return pull
+    moves = any(above if handle.use_tail or bone == body.root else above[1:])
+    return replace(pull, position=pull.position if moves else None, rotation=pull.rotation if any(above) else None)
 
 
 def _posture_weights(
