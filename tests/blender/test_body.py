@@ -505,6 +505,26 @@ def test_a_rig_where_nothing_can_be_posed_is_refused_with_the_reason(rigify: Non
     assert not armature.fabrik.body.parts
 
 
+def test_each_of_four_arms_has_its_handles(rigify: None) -> None:
+    armature = metarig("basic_human_metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    edit_bones = armature.data.edit_bones
+    for side in "LR":
+        parent = edit_bones["spine.002"]
+        for name in ("shoulder", "upper_arm", "forearm", "hand"):
+            own, low = edit_bones[f"{name}.{side}"], edit_bones.new(f"{name}_low.{side}")
+            low.head, low.tail = (end - Vector((0.0, 0.0, 0.25)) for end in (own.head, own.tail))
+            low.roll, low.parent = own.roll, parent
+            parent = low
+    bpy.ops.object.mode_set(mode="POSE")
+    body = make_body(armature)
+    found = {handle.name: handle.bone for handle in body.handles}
+    assert (found["Hand.L"], found["Hand 2.L"]) == ("hand.L", "hand_low.L")
+    assert (found["Elbow.R"], found["Elbow 2.R"]) == ("forearm.R", "forearm_low.R")
+    target = pull(armature, "Hand 2.L", (0.05, -0.2, 0.1))
+    assert (place(armature, "Hand 2.L") - target).length < 1e-4
+
+
 @pytest.mark.parametrize(
     ("name", "tips", "creature"),
     [

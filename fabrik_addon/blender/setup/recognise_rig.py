@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...core.body.part import OpenRole, Recognition, Role
+from ...core.body.part import OpenRole, Part, Recognition, Role, Side
 from ...core.body.recognise import recognise
 from ..rig.overrides import chain_constraints
 from ..rig.rotation_channel import is_locked
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import Object, PoseBone
 
-_LIMBS = ({Role.UPPER_ARM, Role.FOREARM, Role.HAND}, {Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE})
+_LIMBS = (
+    {Role.CLAVICLE, Role.UPPER_ARM, Role.FOREARM, Role.HAND},
+    {Role.THIGH, Role.SHIN, Role.FOOT, Role.TOE},
+)
 """Roles of the bones of an arm, fingers apart, and of a leg."""
 
 
@@ -34,13 +38,12 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> Recognition | N
     usable = [bone.name not in moved and not is_locked(bone) for bone in armature.pose.bones]
     if not any(usable):
         return None
-    among = _recognise(armature, usable)
-    if all(usable):
-        return among
-    whole = _recognise(armature, None)
-    if sum(usable[part.bone] for part in whole.parts) < len(among.parts):
-        return among
-    return _without(whole, _reasons(whole, armature, usable, moved))
+    found = _recognise(armature, usable)
+    if not all(usable):
+        whole = _recognise(armature, None)
+        if sum(usable[part.bone] for part in whole.parts) >= len(found.parts):
+            found = _without(whole, _reasons(whole, armature, usable, moved))
+    return replace(found, parts=_numbered(found.parts, armature))
 
 
 def _recognise(armature: Object, usable: Sequence[bool] | None) -> Recognition:
@@ -53,6 +56,37 @@ def _recognise(armature: Object, usable: Sequence[bool] | None) -> Recognition:
         [bone.tail_local[:] for bone in bones],
         usable,
     )
+
+
+def _numbered(parts: Sequence[Part], armature: Object) -> tuple[Part, ...]:
+    """Return parts with the numbers of arms and legs, which tell apart those that names alone have told, too.
+
+    Bones of one side are of the same limb where they hang on the same first bone of a limb.
+    """
+    bones = armature.pose.bones
+    by_name = {bones[part.bone].name: part for part in parts}
+    starts = {part.bone: _start_of(part, bones[part.bone], by_name) for part in parts if part.role is not Role.TOE}
+    limbs: defaultdict[tuple[Role, Side], list[str]] = defaultdict(list)
+    for part in sorted(parts, key=lambda part: part.limb):
+        start = starts.get(part.bone)
+        if start and start not in limbs[part.role, part.side]:
+            limbs[part.role, part.side].append(start)
+    return tuple(
+        replace(part, limb=limbs[part.role, part.side].index(start)) if (start := starts.get(part.bone)) else part
+        for part in parts
+    )
+
+
+def _start_of(part: Part, bone: PoseBone, by_name: Mapping[str, Part]) -> str:
+    """Return the name of the first bone of the arm or leg of a part; empty of one of neither."""
+    limb = next((limb for limb in _LIMBS if part.role in limb), set[Role]())
+    start = ""
+    for one in [bone, *bone.parent_recursive] if limb else []:
+        above = by_name.get(one.name)
+        if above is not None and not (above.side == part.side and above.role in limb):
+            break
+        start = start if above is None else one.name
+    return start
 
 
 def _reasons(whole: Recognition, armature: Object, usable: Sequence[bool], moved: Mapping[str, str]) -> dict[int, str]:
