@@ -25,6 +25,7 @@ from tests.blender.rigs import (
     make_empty,
     metarig,
     overridden,
+    printed,
     update,
 )
 from tests.blender.test_body import PIN_ANGLE, PIN_DISTANCE, angle, frame, height, own_rotations, place, turned
@@ -230,6 +231,18 @@ def test_behind_the_back_neck_and_eyes_stop_at_their_limits(human: Object) -> No
     by = {name: own.angle for name, own in own_rotations(human).items()}
     neck = [math.degrees(by[name]) for name in ("spine.004", "spine.005", "spine.006")]
     assert max(neck) < 25.0, "60 degrees to each side are shared by the three bones of the neck, with a little swing"
+
+
+def test_what_keeps_the_head_from_the_point_is_named(human: Object, capfd: pytest.CaptureFixture[str]) -> None:
+    assert look(human, around(human, 165.0)) == {"FINISHED"}
+    assert "degrees away: the neck is at its limits" in printed(capfd)
+    constraint = human.pose.bones["spine.006"].constraints.new("COPY_ROTATION")
+    constraint.target = make_empty("World")
+    assert look(human, around(human, 90.0)) == {"FINISHED"}
+    assert "degrees away: constraint 'Copy Rotation' moves the head" in printed(capfd)
+    human.fabrik.body.handles["Head"].use_pin = True
+    assert look(human, around(human, 90.0)) == {"FINISHED"}
+    assert "degrees away: the head is pinned" in printed(capfd)
 
 
 def test_from_front_to_behind_bones_turn_evenly(human: Object) -> None:

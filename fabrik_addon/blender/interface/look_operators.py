@@ -77,6 +77,7 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
         layout.prop(self, "use_eyes")
 
     def run(self, context: Context) -> None:
+        from ..rig.body_look_at import head_holder
         from ..setup.body_look import look_at
         from ..solving.write_channels import auto_key
 
@@ -100,7 +101,7 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
         auto_key(context, changed)
         if left > _UNREPORTED:
             away = f"{math.degrees(left):.0f}"
-            report(self, {'WARNING'}, f"The gaze stays {away} degrees away: the neck is at its limits")
+            report(self, {'WARNING'}, f"The gaze stays {away} degrees away: {head_holder(armature)}")
 
 
 class POSE_OT_fabrik_body_look_clear(HasBodyMixin, Operator):

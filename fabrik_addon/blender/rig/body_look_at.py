@@ -116,6 +116,16 @@ def look_of(view_layer: ViewLayer, armature: Object) -> Look | None:
     return look
 
 
+def head_holder(armature: Object) -> str:
+    """Return in words what keeps the head of a body from turning farther to what it looks at."""
+    heads = [part.bone for part in body_of(armature).parts if part.role == Role.HEAD]
+    if any(handle.use_pin and handle.bone in heads for handle in body_of(armature).handles):
+        return "the head is pinned"
+    movers = bones_with_overrides(armature)
+    mover = next((movers[name] for name in heads if name in movers), None)
+    return "the neck is at its limits" if mover is None else f"{mover} moves the head"
+
+
 def _looked_at(view_layer: ViewLayer, armature: Object) -> tuple[str, Vector]:
     """Return the name and the place, in armature space, of what the head of a body looks at.
 
