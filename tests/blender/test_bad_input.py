@@ -394,8 +394,10 @@ def test_an_influence_that_is_none(rig: Object) -> None:
     assert message == "Chain 'bad2': its influence is not a finite number"
 
 
-def test_a_target_that_is_somewhere_but_turned_by_no_number_can_not_be_snapped(rig: Object) -> None:
-    rig.fabrik.chains[1].target.rotation_euler.x = NAN
+def test_a_target_that_is_somewhere_but_turned_by_no_number_can_not_be_snapped_as_a_child(rig: Object) -> None:
+    target = rig.fabrik.chains[1].target
+    target.rotation_euler.x = NAN
+    target.constraints.new("CHILD_OF").target = make_empty("parent")
     message = "Chain 'bad2': its target 'bad2 target' can't move: its rotation or scale"
     assert error_of(bpy.ops.pose.fabrik_snap_target).startswith(message)
 

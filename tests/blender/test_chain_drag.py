@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Quaternion, Vector
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.drag.chain_drag import chain_to_grab
@@ -21,12 +21,15 @@ from scripts.benchmark.body_path_rows import make_human
 from scripts.benchmark.drag_rows import loop, make_limited_human
 from tests.blender.rigs import (
     EULER_MODES,
+    Bone,
     activate,
     add_chain,
     end_of,
     enter_pose_mode,
     everything,
     layer,
+    leave_mode,
+    make_armature,
     make_empty,
     make_tail,
     metarig,
@@ -35,6 +38,7 @@ from tests.blender.rigs import (
     random_rotation,
     set_chain,
     set_rotation,
+    tail_bones,
     update,
 )
 
@@ -326,6 +330,88 @@ def test_where_a_target_is_held_by_a_constraint_the_chain_goes_there() -> None:
     session.move(layer(), Vector((0.8, 0.3, -0.5)))
     assert math.isclose(chain.target.matrix_world.translation.z, 1.0, abs_tol=1e-5)
     assert (end_of(armature, chain) - chain.target.matrix_world.translation).length < 3 * TOLERANCE
+
+
+def constrain(owner: Any, kind: str) -> None:
+    """Give a target a constraint with a rotated, scaled object."""
+    other = make_empty("prop", (0.5, 0.2, 0.3))
+    other.rotation_euler, other.scale = (0.3, 0.5, 1.7), (0.8, 0.8, 0.8)
+    constraint: Any = owner.constraints.new(kind.split()[0])
+    if kind == "ARMATURE":
+        other.scale = (1.0, 1.0, 1.0)
+        constraint.targets.new().target = other
+    elif kind == "LIMIT_ROTATION":
+        constraint.use_limit_x = constraint.use_limit_y = constraint.use_limit_z = True
+    else:
+        constraint.target = other
+    if kind == "COPY_LOCATION with offset":
+        constraint.use_offset = True
+    elif kind == "COPY_TRANSFORMS before":
+        constraint.mix_mode = "BEFORE_FULL"
+    elif kind == "CHILD_OF with an inverse":
+        constraint.inverse_matrix = Matrix.LocRotScale((1.0, 0.0, 2.0), Euler((0.5, 0.0, 0.2)), None)
+    elif kind == "CHILD_OF by half":
+        constraint.influence = 0.5
+
+
+@pytest.mark.parametrize("has_parent", [False, True])
+@pytest.mark.parametrize("on", ["an object", "a bone"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "CHILD_OF",
+        "CHILD_OF with an inverse",
+        "CHILD_OF by half",
+        "ARMATURE",
+        "COPY_TRANSFORMS before",
+        "COPY_LOCATION with offset",
+        "COPY_ROTATION",
+        "COPY_SCALE",
+        "TRACK_TO",
+        "LIMIT_ROTATION",
+    ],
+)
+def test_a_target_with_a_constraint_goes_where_blenders_own_move_takes_it(kind: str, on: str, has_parent: bool) -> None:
+    parent = [Bone("parent", (0.0, 0.0, 3.0), (0.3, 0.2, 3.5), roll=0.4)] if has_parent else []
+    control = Bone("control", (0.0, 0.2, 3.0), (0.1, 0.2, 3.4), "parent" if has_parent else None, roll=0.7)
+    armature: Any = make_armature([*tail_bones(3), *parent, control])
+    armature.rotation_euler = (0.2, 0.1, 0.4)
+    owner: Any = armature.pose.bones["control"] if on == "a bone" else make_empty("control", (0.1, 0.2, 2.8))
+    if on == "a bone":
+        chain = set_chain(armature, "bone2", 3, armature)
+        chain.subtarget = "control"
+    else:
+        chain = set_chain(armature, "bone2", 3, owner)
+    above = armature.pose.bones["parent"] if has_parent and on == "a bone" else make_empty("above", (1.0, 0.0, 0.0))
+    above.rotation_mode, above.rotation_euler, above.scale = "XYZ", (0.4, 0.1, 0.9), (1.2, 1.2, 1.2)
+    if has_parent and on == "an object":
+        owner.parent, owner.matrix_parent_inverse = above, Matrix.Rotation(0.6, 4, "X")
+    owner.rotation_mode, owner.rotation_euler = "XYZ", (0.3, 0.2, 0.1)
+    constrain(owner, kind)
+    update()
+
+    def place() -> Vector:
+        update()
+        return Vector(armature.matrix_world @ owner.head if on == "a bone" else owner.matrix_world.translation)
+
+    start, before, way = place(), owner.location.copy(), Vector((0.1, 0.15, -0.2))
+    if on == "a bone":
+        activate(armature, "control")
+        for bone in armature.pose.bones:
+            bone.select = bone == owner
+    else:
+        leave_mode()
+        armature.select_set(False)
+        owner.select_set(True)
+        bpy.context.view_layer.objects.active = owner
+    bpy.ops.transform.translate(value=way)
+    wanted, location = place(), owner.location.copy()
+    owner.location = before
+    enter_pose_mode(armature)
+    update()
+    session = ChainDrag(layer(), armature, Grab("bone2", chain.name))
+    session.move(layer(), start + way)
+    assert (place() - wanted).length < 1e-5 and (owner.location - location).length < 1e-5
 
 
 def test_out_of_reach_and_limits_are_said() -> None:

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Vector
 
 from ...core import FabrikError
+from ..rig.overrides import is_active
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Constraint, Object, PoseBone
+
+_CARRYING = {'FOLLOW_PATH', 'CLAMP_TO', 'ARMATURE', 'OBJECT_SOLVER', 'FOLLOW_TRACK'}
+"""Constraints that rotate and scale the way by which their owner is moved, as a parent does."""
+
+_LIMITING = {'LIMIT_LOCATION', 'LIMIT_DISTANCE', 'FLOOR'}
+"""Constraints that leave their owner where it is, up to a limit."""
+
+_CARRYING_BEFORE = {'COPY_TRANSFORMS', 'ACTION'}
+"""Those that do where they are mixed in before the owner's own transform."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +39,13 @@ class Movable:
     """The object, or the armature of the bone."""
     bone_name: str
     """Empty for an object."""
-    basis: Vector
-    """The translation of the object's basis matrix: its location and its delta location."""
-    to_outer: Matrix
-    """From the world into the space of the object's basis matrix (parent and parent inverse), or of the armature."""
+    place: Vector
+    """Where it was then, in the world; without the limits of its constraints, where it has no others that move it."""
+    unconstrained: Matrix
+    """A bone's matrix then, in armature space, without its constraints; the unit matrix of an object."""
+    to_own: Matrix
+    """From a way in the world to that in the space of an object's basis matrix, or of an armature: 3 by 3, without what
+    constraints do to it."""
 
     def location_at(self, position: Vector) -> Vector:
         """Return the location channel for a position in the world.
@@ -40,13 +53,14 @@ class Movable:
         Raises:
             FabrikError: there is none, because a matrix is singular or not finite.
         """
+        way = self.to_own @ (position - self.place)
         if self.bone_name:
-            matrix = self.obj.pose.bones[self.bone_name].matrix.copy()
-            matrix.translation = self.to_outer @ position
+            matrix = self.unconstrained.copy()
+            matrix.translation += way
             bone = self.obj.pose.bones[self.bone_name]
             new = self.obj.convert_space(pose_bone=bone, matrix=matrix, from_space='POSE', to_space='LOCAL').translation
         else:
-            new = self.before + (self.to_outer @ position - self.basis)
+            new = self.before + way
         if not math.isfinite(sum(new[:])):
             name = self.bone_name or self.obj.name
             reason = "its rotation or scale, or its parent's, is not a finite number"
@@ -74,9 +88,44 @@ def movable(what: str, obj: Object, bone_name: str) -> Movable:
         raise FabrikError(f"{what} '{name}' can't move: its location is locked")
     if bone is not None and bone.bone.use_connect and bone.parent is not None:
         raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
-    outer = obj.matrix_world if bone is not None else obj.matrix_world @ obj.matrix_basis.inverted_safe()
-    basis = obj.matrix_basis.translation.copy()
-    return Movable(what, moved, moved.location.copy(), obj, bone_name, basis, outer.inverted_safe())
+    own, outer = _outside_of(obj, bone)
+    place, world = outer @ own.translation, obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix
+    active = [constraint for constraint in moved.constraints if is_active(constraint)]
+    if any(_carries(constraint) for constraint in active):
+        outer = world @ own.inverted_safe()
+    elif any(constraint.type in _LIMITING for constraint in active):
+        world = Matrix.Translation(place)
+    unconstrained = Matrix() if bone is None else own
+    to_own = outer.to_3x3().inverted_safe()
+    return Movable(what, moved, moved.location.copy(), obj, bone_name, world.to_translation(), unconstrained, to_own)
+
+
+def _outside_of(obj: Object, bone: PoseBone | None) -> tuple[Matrix, Matrix]:
+    """Return the matrix of an object's or a bone's own channels, and the one from its space to the world.
+
+    Neither has what constraints do. An object's space is that of its parent and its parent inverse, a bone's that of
+    the armature, where its own matrix has its parents and its rest pose.
+    """
+    if bone is not None:
+        own = obj.convert_space(pose_bone=bone, matrix=bone.matrix_basis, from_space='LOCAL', to_space='POSE')
+        return own, obj.matrix_world
+    if obj.parent is None:
+        return obj.matrix_basis, Matrix()
+    # The local matrix has the constraints too, so they cancel.
+    return obj.matrix_basis, obj.matrix_world @ obj.matrix_local.inverted_safe() @ obj.matrix_parent_inverse
+
+
+def _carries(constraint: Constraint) -> bool:
+    """Tell whether an active constraint rotates and scales the way by which its owner is moved.
+
+    These are the ones that Blender's own move operator takes account of. One that rotates its owner where it is, as
+    Copy Rotation and Track To do, says nothing of where it goes.
+    """
+    if constraint.type == 'CHILD_OF':
+        return all(getattr(constraint, f"use_location_{axis}") for axis in "xyz")
+    if constraint.type in _CARRYING_BEFORE:
+        return constraint.mix_mode in {'BEFORE', 'BEFORE_FULL'}  # type: ignore[attr-defined]
+    return constraint.type in _CARRYING
 
 
 def move_to(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[Object | PoseBone, Vector]:
