@@ -16,6 +16,7 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.drag.chain_drag import chain_to_grab
 from fabrik_addon.blender.drag.pose_mirror import mirrored_channels, own_matrix
+from fabrik_addon.blender.rig.rotation_channel import rotation_in_armature
 from fabrik_addon.core import FabrikError
 from scripts.benchmark.body_path_rows import make_human
 from scripts.benchmark.drag_rows import loop, make_limited_human
@@ -48,6 +49,11 @@ TOLERANCE = 2e-4
 def frames_of(armature: Any) -> np.ndarray:
     """The bones' rotations in armature space."""
     return np.array([bone.matrix.to_quaternion()[:] for bone in armature.pose.bones])
+
+
+def frame_of(armature: Any, bone: str) -> Quaternion:
+    """A bone's rotation in armature space."""
+    return armature.pose.bones[bone].matrix.to_quaternion()
 
 
 def largest_turn(before: np.ndarray, after: np.ndarray) -> float:
@@ -330,6 +336,40 @@ def test_where_a_target_is_held_by_a_constraint_the_chain_goes_there() -> None:
     session.move(layer(), Vector((0.8, 0.3, -0.5)))
     assert math.isclose(chain.target.matrix_world.translation.z, 1.0, abs_tol=1e-5)
     assert (end_of(armature, chain) - chain.target.matrix_world.translation).length < 3 * TOLERANCE
+
+
+@pytest.mark.parametrize("how", ["a child object", "a constraint", "a child bone", "a target that looks at an object"])
+def test_what_follows_the_dragged_target_counts_so_that_solve_changes_nothing(how: str) -> None:
+    bones = [Bone("hand", (0.0, 0.0, 3.0), (0.0, 0.0, 3.4)), Bone("elbow", (0.0, -2.0, 1.5), (0.0, -2.0, 1.8), "hand")]
+    armature: Any = make_armature([*tail_bones(3), *bones])
+    if how == "a child bone":
+        chain = set_chain(armature, "bone2", 3, armature, armature)
+        chain.subtarget, chain.pole_subtarget = "hand", "elbow"
+    else:
+        chain = add_chain(armature, "bone2", 3, create_pole=True)
+    target, pole = chain.target, chain.pole_target
+    if how == "a child object":
+        pole.parent, pole.matrix_parent_inverse = target, target.matrix_world.inverted()
+    elif how == "a constraint":
+        follow = pole.constraints.new("COPY_LOCATION")
+        follow.target, follow.use_offset, pole.location = target, True, pole.location - target.location
+    elif how == "a target that looks at an object":
+        chain.pole_target, chain.use_rotation = None, True
+        target.constraints.new("TRACK_TO").target = make_empty("looked at", (0.5, 0.3, 8.0))
+        update()
+        chain.rotation_offset = rotation_in_armature(armature, target, "").conjugated() @ frame_of(armature, "bone2")
+    update()
+    bpy.ops.pose.fabrik_solve()
+    update()
+    session = ChainDrag(layer(), armature, Grab("bone2", chain.name))
+    place = session.start_position + Vector((0.8, 0.7, -0.6))
+    session.move(layer(), place)
+    assert (end_of(armature, chain) - place).length < 1e-3
+    before = frames_of(armature)
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert largest_turn(before, frames_of(armature)) < 0.1
+    session.cancel(layer())
 
 
 def constrain(owner: Any, kind: str) -> None:

@@ -24,7 +24,7 @@ from ..rig.chain_bones import armature_of
 from ..rig.last_results import keep_result
 from ..rig.properties import settings_of
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
-from ..rig.targets_and_poles import armature_to_world, target_position
+from ..rig.targets_and_poles import armature_to_world, shown_goals, target_position
 from ..setup.move_target import Movable, movable
 from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from ..rig.properties import FabrikChain
     from ..solving.solve_chain_bones import SolvedChain
 
-_CONSTRAINED_TARGET = 1e-4
-"""Distance of a target from the position that was written, over chain length, above which a constraint moved it."""
+_AS_SHOWN = 1e-4
+"""Distance of a target or pole, over chain length, and difference of a target's rotation, from those of a solve, up to
+which that isn't repeated."""
 
 
 def chain_to_grab(armature: Object, bone: str) -> FabrikChain | None:
@@ -125,15 +126,15 @@ class ChainDrag(BaseDrag):
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
         if self._target is not None:
             self._channels.write(self._target.moved, ("location", self._target.location_at(position)[:]))
-        solved = self._solve(view_layer, position)
+        goals = self._goals_at(position)
+        solved = self._solve(view_layer, goals)
         if self._target is not None:
-            actual = self._grabbed_position(view_layer)
-            if (actual - position).length > _CONSTRAINED_TARGET * self.snapshot.chain.total_length:
-                # The target's constraints moved it: the chain is solved for the position that Blender shows.
-                position = actual
-                solved = self._solve(view_layer, position)
-            if self.grab.is_pole:
-                position = armature_to_world(self.armature) @ Vector(self.snapshot.goals.targets[0].tolist())
+            shown = self._shown_goals(view_layer)
+            if any(_are_apart(goals[name], other, self.snapshot.chain.total_length) for name, other in shown.items()):
+                # Constraints moved the target, or the pole follows it: the chain is solved for what Blender shows.
+                goals |= shown
+                solved = self._solve(view_layer, goals)
+            position = armature_to_world(self.armature) @ Vector(goals[self._name].targets[0].tolist())
         self._mirror(view_layer)
         self._bring_targets(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
@@ -276,17 +277,23 @@ class ChainDrag(BaseDrag):
                 held.append(replace(take_snapshot(view_layer, self.armature, chain), is_pinned=True))
         return held
 
-    def _solve(self, view_layer: ViewLayer, position: Vector) -> list[SolvedChain]:
-        """Solve for a position of the dragged point, world space, write the pose, and update."""
-        first, *others = self._groups
+    def _goals_at(self, position: Vector) -> dict[str, Goals]:
+        """Return the goals of all chains, by their names, for a position of the dragged point, world space."""
         dragged: Array = np.array([(self._to_armature @ position)[:]])
-        goals = self.snapshot.goals
-        own = replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
-        goals_by_name = {**self._held_goals, self._name: own}
-        for name, goals in self._sharing_goals.items():
-            goals_by_name[name] = (
-                replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
-            )
+        found = {self._name: self.snapshot.goals, **self._sharing_goals}
+        for name, goals in found.items():
+            found[name] = replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
+        return {**self._held_goals, **found}
+
+    def _shown_goals(self, view_layer: ViewLayer) -> dict[str, Goals]:
+        """Return the goals of the chains with the dragged target or pole, by their names, as Blender shows them."""
+        chains = settings_of(self.armature).chains
+        found = {self._name: self.snapshot.goals, **self._sharing_goals}
+        return {name: shown_goals(view_layer, self.armature, chains[name], goals) for name, goals in found.items()}
+
+    def _solve(self, view_layer: ViewLayer, goals_by_name: dict[str, Goals]) -> list[SolvedChain]:
+        """Solve for goals, write the pose, and update."""
+        first, *others = self._groups
         solved = self._write_solved(view_layer, first, goals_by_name)
         if self._kept is not None:
             bone, frame = self._kept
@@ -329,6 +336,23 @@ class ChainDrag(BaseDrag):
         if chain.use_pin and not self.grab.is_pole:
             raise FabrikError(f"Chain '{chain.name}' is pinned, so it doesn't reach for its target: disable Pin")
         return chain
+
+
+def _are_apart(solved: Goals, shown: Goals, length: float) -> bool:
+    """Tell whether a chain's goals, as Blender shows them, are other than those of its solve.
+
+    Args:
+        solved: those of the solve.
+        shown: the same goals as they are shown.
+        length: of the dragged chain.
+    """
+    places = [(solved.targets, shown.targets), (solved.poles, shown.poles)]
+    if any(a is not None and b is not None and abs(a - b).max() > _AS_SHOWN * length for a, b in places):
+        return True
+    if solved.rotations is None or shown.rotations is None:
+        return False
+    before, now = solved.rotations, shown.rotations
+    return bool(min(abs(before - now).max(), abs(before + now).max()) > _AS_SHOWN)
 
 
 def _is_off(solved: SolvedChain) -> bool:

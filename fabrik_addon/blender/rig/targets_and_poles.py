@@ -101,6 +101,26 @@ def read_goals(
     return ReadGoals(goals, frozenset(followed - moving), target_bone, frozenset(followed_otherwise - moving))
 
 
+def shown_goals(view_layer: ViewLayer, armature: Object, settings: ChainSettings, goals: Goals) -> Goals:
+    """Return the goals of a chain that were read before, with its target and its pole where they are now.
+
+    A pinned chain holds its end where it was.
+
+    Raises:
+        FabrikError: target or pole have no finite position any more.
+    """
+    to_armature = armature_to_world(armature).inverted()
+    if not settings.use_pin:
+        target = target_position(view_layer, settings.target, settings.subtarget, "target")
+        goals = replace(goals, targets=np.array([(to_armature @ target)[:]]))
+        if settings.use_rotation:
+            goals = replace(goals, rotations=_desired_rotation(armature, settings))
+    if settings.pole_target is not None:
+        pole = target_position(view_layer, settings.pole_target, settings.pole_subtarget, "pole")
+        goals = replace(goals, poles=np.array([(to_armature @ pole)[:]]))
+    return goals
+
+
 def goals_at(
     to_armature: Matrix, target_world: Vector, pole_world: Vector | None = None, pole_angle: float = 0.0
 ) -> Goals:
