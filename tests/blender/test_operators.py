@@ -502,7 +502,7 @@ def posed() -> Object:
     return armature
 
 
-def check_snapped(armature: Object) -> None:
+def check_snapped(armature: Object, most: float = 1e-5) -> None:
     before = matrices_of(armature)
     assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
     (chain,) = armature.fabrik.chains
@@ -510,7 +510,7 @@ def check_snapped(armature: Object) -> None:
     assert abs(matrices_of(armature) - before).max() <= 1e-6
     bpy.ops.pose.fabrik_solve()
     assert chain.status == "REACHED"
-    assert abs(matrices_of(armature) - before).max() <= 1e-5
+    assert abs(matrices_of(armature) - before).max() <= most
 
 
 def test_snapping_moves_targets_to_the_pose_and_solving_changes_nothing(posed: Object) -> None:
@@ -571,9 +571,10 @@ def test_snapping_turns_the_target_of_a_chain_that_takes_its_rotation(posed: Obj
     owner.rotation_mode = mode
     update()
     chain.use_rotation = True
-    posed.pose.bones["bone3"].rotation_quaternion = (0.8, 0.3, -0.4, 0.2)
+    posed.pose.bones["bone3"].rotation_euler = (0.5, -0.7, 0.3)
     update()
-    check_snapped(posed)
+    # Under an uneven scale several rounds come as near as the target's tolerance.
+    check_snapped(posed, 3e-4 if "uneven" in on else 1e-5)
 
 
 def test_snapping_only_the_active_chain() -> None:
@@ -610,6 +611,30 @@ def test_what_can_not_be_snapped_is_said_and_nothing_moves(posed: Object, kind: 
     assert message.startswith(f"Chain 'bone3': its pole '{name}' ")
     reason = {"a lock": "locked", "a connected bone": "connected to its parent"}.get(kind, "moved elsewhere")
     assert reason in message
+
+
+@pytest.mark.parametrize("on", ["an object", "a bone"])
+def test_a_target_whose_rotation_is_locked_is_not_rotated(posed: Object, on: str) -> None:
+    (chain,) = posed.fabrik.chains
+    chain.pole_target, owner = None, chain.target
+    if on == "a bone":
+        other = make_tail(2, "Controls", "control", (4.0, 0.0, 0.0))
+        enter_pose_mode(posed)
+        chain.target, chain.subtarget = other, "control finger"
+        owner = other.pose.bones["control finger"]
+    update()
+    chain.use_rotation, owner.lock_rotation[1] = True, True
+    posed.pose.bones["bone3"].rotation_euler = (0.5, -0.7, 0.3)
+    update()
+    message = f"Chain 'bone3': its target '{owner.name}' can't rotate: its rotation is locked"
+    assert error_of(bpy.ops.pose.fabrik_snap_target) == message
+    assert error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=2) == message
+    owner.lock_rotation[1] = False
+    assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
+    owner.lock_rotation[1] = True
+    posed.pose.bones["bone0"].location.x += 0.5
+    update()
+    assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}, "it has its rotation already"
 
 
 # Undo and redo

@@ -28,7 +28,7 @@ from ..rig.rotation_channel import channel_name, nearest_values, rotation_of
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
-from ..setup.move_target import movable, scale_of
+from ..setup.move_target import check_rotates, movable, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
 from ..solving.stored_values import store_values
 
@@ -202,6 +202,8 @@ def _key(
     """
     for path in paths:
         movable(path.what, path.obj, path.bone_name)  # raises what keeps it from moving, before the work
+        if path.rotations is not None:
+            check_rotates(path.what, path.owner)
         if needs_remapping(path.obj.animation_data):
             raise FabrikError(f"{path.what} '{path.owner.name}' can't be keyed: the NLA blends its action with others")
     channels: list[dict[str, list[Sequence[float]]]] = [{} for _ in paths]

@@ -59,8 +59,8 @@ def is_locked(bone: PoseBone) -> bool:
     return all(bone.lock_rotation) and (not _has_4d_locks(bone) or bone.lock_rotation_w)
 
 
-def has_locks(bone: PoseBone) -> bool:
-    """Tell whether any of a bone's rotation is locked."""
+def has_locks(bone: PoseBone | Object) -> bool:
+    """Tell whether any of a bone's rotation is locked, or of an object's."""
     return any(bone.lock_rotation) or (_has_4d_locks(bone) and bone.lock_rotation_w)
 
 
@@ -69,7 +69,7 @@ def rotation_locks(bone: PoseBone) -> tuple[bool, ...]:
     return (False,) * 3 if _has_4d_locks(bone) else tuple(bone.lock_rotation)
 
 
-def _has_4d_locks(bone: PoseBone) -> bool:
+def _has_4d_locks(bone: PoseBone | Object) -> bool:
     return bone.lock_rotations_4d and bone.rotation_mode in {'QUATERNION', 'AXIS_ANGLE'}
 
 

@@ -12,6 +12,7 @@ from mathutils import Matrix, Vector
 
 from ...core import FabrikError
 from ..rig.overrides import is_active
+from ..rig.rotation_channel import has_locks
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone
@@ -137,6 +138,16 @@ def move_to(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[O
     found = movable(what, obj, bone_name)
     found.moved.location = found.location_at(position)
     return found.moved, found.before
+
+
+def check_rotates(what: str, owner: Object | PoseBone) -> None:
+    """Check that an object or a bone may be rotated: a lock keeps its values, and auto-keying leaves them out.
+
+    Raises:
+        FabrikError: some of its rotation is locked.
+    """
+    if has_locks(owner):
+        raise FabrikError(f"{what} '{owner.name}' can't rotate: its rotation is locked")
 
 
 def scale_of(matrix: Matrix) -> float:

@@ -19,7 +19,7 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import move_to, scale_of
+from .move_target import check_rotates, move_to, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -155,9 +155,12 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
     Raises:
         FabrikError: it can't be moved.
     """
+    rotates = placement.rotation is not None and not placement.has_rotation(armature)
+    if rotates:
+        check_rotates(placement.what, placement.owner)
     owner, old = move_to(placement.what, placement.obj, placement.bone_name, placement.position)
     before: list[tuple[Object | PoseBone, Channel]] = [(owner, ("location", old[:]))]
-    if placement.rotation is not None and not placement.has_rotation(armature):
+    if rotates:
         name = channel_name(owner)
         before.append((owner, (name, getattr(owner, name)[:])))
         rotation = rotation_of(owner) @ placement.rotation_left(armature)
