@@ -112,3 +112,8 @@ def test_the_icon_is_the_one_that_its_script_makes() -> None:
     icon = Path(body_tool.FabrikBodyPose.bl_icon + ".dat")
     assert icon.read_bytes() == tool_icon.icon()
     assert bpy.app.icons.new_triangles_from_file(str(icon)) > 0
+
+
+def test_no_pull_is_of_the_handle_of_the_one_before() -> None:
+    for operator in (ops.fabrik_body_pull, ops.fabrik_body_turn, ops.fabrik_handle_pin):
+        assert operator.get_rna_type().properties["handle"].is_skip_save

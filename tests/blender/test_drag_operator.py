@@ -21,8 +21,10 @@ from tests.blender.rigs import (
     everything,
     keys_of,
     leave_mode,
+    make_armature,
     make_tail,
     pose_of,
+    tail_bones,
     update,
 )
 from tests.blender.test_panel import Drawing
@@ -134,6 +136,34 @@ def test_the_same_again_is_the_same_to_the_bit() -> None:
     update()
     drag(chain_count=3, position=(1.0, 0.4, 2.2))
     assert pose_of(armature) == first
+
+
+def test_the_redo_panel_drags_the_target_that_was_dragged_whichever_chain_is_active() -> None:
+    armature: Any = make_armature([*tail_bones(2, "a"), *tail_bones(2, "b", (3.0, 0.0, 0.0))])
+    add_chain(armature, "a1", 2)
+    add_chain(armature, "b1", 2)
+    activate(armature, "a1")
+    place = Vector((0.3, 0.6, 1.5))
+    assert drag("EXEC_DEFAULT", True, position=place) == {"FINISHED"}
+    first, second = armature.fabrik.chains
+    assert armature.fabrik.active_index == 1 and (first.target.matrix_world.translation - place).length < 1e-5
+    there = second.target.location.copy()
+    last = bpy.context.window_manager.operators[-1].properties
+    names = [one.identifier for one in last.bl_rna.properties if last.is_property_set(one.identifier)]
+    kept = {name: getattr(last, name) for name in names if name not in {"rna_type", "position"}}
+    place = Vector((-0.3, 0.6, 1.4))
+    assert drag(**kept, position=place) == {"FINISHED"}
+    assert (first.target.matrix_world.translation - place).length < 1e-5 and second.target.location == there
+
+
+def test_what_was_dragged_before_says_nothing_of_the_next_drag() -> None:
+    armature = make_tail(4)
+    chain = add_chain(armature, "bone3", 2)
+    assert drag("EXEC_DEFAULT", True, position=(0.3, 0.6, 3.5)) == {"FINISHED"}
+    target = chain.target.location.copy()
+    activate(armature, "bone1")
+    assert drag("EXEC_DEFAULT", True, position=(0.4, 0.3, 1.8)) == {"FINISHED"}
+    assert bpy.context.window_manager.operators[-1].properties.grab == "TIP" and chain.target.location == target
 
 
 def test_auto_keying_keys_what_turned_and_the_target() -> None:

@@ -111,7 +111,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
     bl_label = "Pull Body"
     bl_options = {'REGISTER', 'UNDO'}
 
-    handle: StringProperty(name="Handle", description="Name of the handle, or of its bone")
+    handle: StringProperty(name="Handle", description="Name of the handle, or of its bone", options={'SKIP_SAVE'})
     position: FloatVectorProperty(
         name="Position",
         description="Where the handle is pulled, in the world; without it only the rotation is changed",

@@ -120,6 +120,11 @@ class _DragOperator(ModalDragOperator):
         subtype='TRANSLATION',
         options={'SKIP_SAVE'},
     )
+    chain: StringProperty(
+        name="Chain",
+        description="Name of the chain whose target or pole is dragged; empty for the active chain",
+        options={'SKIP_SAVE'},
+    )
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:
@@ -136,6 +141,22 @@ class _DragOperator(ModalDragOperator):
         from ..drag.drag_events import DragEvents
 
         return DragEvents(context, event, session)
+
+    def _grab_of_chain(self, armature: Object, is_pole: bool = False) -> Grab:
+        """Return the target or pole of the chain that is meant.
+
+        Raises:
+            FabrikError: there is no such chain.
+        """
+        from ..drag.base_drag import Grab
+
+        if not self.chain:
+            (chain,) = chosen_chains(armature, only_active=True)
+        elif self.chain in settings_of(armature).chains:
+            chain = settings_of(armature).chains[self.chain]
+        else:
+            raise FabrikError(f"'{armature.name}' has no chain '{self.chain}'")
+        return Grab(chain.tip, chain.name, is_pole=is_pole)
 
     def _confirm(self, context: Context, session: BaseDrag) -> set[OperatorReturnItems]:
         from ..solving.write_channels import auto_key
@@ -171,6 +192,8 @@ class POSE_OT_fabrik_drag(_DragOperator):
             ('TARGET', "Target", "The target of the active chain"),
         ),
         default='AUTO',
+        # What was dragged is noted here for the redo panel: remembered, the next drag would be of its kind.
+        options={'SKIP_SAVE'},
     )
     chain_count: IntProperty(
         name="Chain Length",
@@ -244,7 +267,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
             return BodyDrag(context.view_layer, armature, handle.name, self.pins, self.follows)
         name = self.bone or (active.name if active is not None else "")
         if self.grab == 'TARGET' or not name:
-            return ChainDrag(context.view_layer, armature, _active_target(armature), pins=self.pins)
+            return ChainDrag(context.view_layer, armature, self._grab_of_chain(armature), pins=self.pins)
         if name not in armature.pose.bones:
             raise FabrikError(f"There is no bone '{name}' in '{armature.name}'")
         count = self.chain_count if self.properties.is_property_set("chain_count") else None
@@ -255,7 +278,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
 
         bone, grab = context.active_pose_bone, session.grab
         if grab.chain:
-            self.grab = 'TARGET'
+            self.grab, self.chain = 'TARGET', grab.chain
         elif isinstance(session, BodyDrag):
             self.grab, self.follows = 'BONE', session.follows
         elif session.snapshot is None:
@@ -274,11 +297,6 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
     bl_idname = "pose.fabrik_drag_target"
     bl_label = "Drag Target"
 
-    chain: StringProperty(
-        name="Chain",
-        description="Name of the chain whose target or pole is dragged; empty for the active chain",
-        options={'SKIP_SAVE'},
-    )
     point: EnumProperty(
         name="Point",
         description="What of the chain is dragged",
@@ -300,26 +318,14 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
         return True
 
     def _begin(self, context: Context) -> BaseDrag:
-        from ..drag.base_drag import Grab
         from ..drag.chain_drag import ChainDrag
 
-        armature = context.object
-        chain = settings_of(armature).chains.get(self.chain) if self.chain else active_chain(armature)
-        if chain is None:
-            raise FabrikError(f"'{armature.name}' has no chain '{self.chain}'")
-        grab = Grab(chain.tip, chain.name, is_pole=self.point == 'POLE')
-        return ChainDrag(context.view_layer, armature, grab, pins=self.pins)
+        grab = self._grab_of_chain(context.object, is_pole=self.point == 'POLE')
+        return ChainDrag(context.view_layer, context.object, grab, pins=self.pins)
 
 
 def _tooltip(handle: str) -> str:
     return f"Pull '{handle}': the body follows. R turns it, Ctrl click pins it, Alt click releases it"
-
-
-def _active_target(armature: Object) -> Grab:
-    from ..drag.base_drag import Grab
-
-    (chain,) = chosen_chains(armature, only_active=True)
-    return Grab(chain.tip, chain.name)
 
 
 _keymap_items: list[tuple[KeyMap, KeyMapItem]] = []
