@@ -754,6 +754,38 @@ def test_auto_key_with_a_keying_set_keys_what_it_holds(keyed: Object) -> None:
     assert set(curves_of(keyed)) == EVERY_CURVE
 
 
+@pytest.mark.parametrize("selected", ["", "bone2", "bone0"])
+@pytest.mark.parametrize("name", ["Rotation", "BUILTIN_KSI_LocRot", "WholeCharacterSelected"])
+def test_auto_key_with_a_keying_set_of_what_is_selected_keys_what_changed(
+    keyed: Object, name: str, selected: str
+) -> None:
+    bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == name)
+    for bone in keyed.pose.bones:
+        bone.select = bone.name == selected
+    window = bpy.context.window_manager.windows[0]
+    with bpy.context.temp_override(window=window, area=window.screen.areas[0]):  # keying sets read the area's type
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert set(curves_of(keyed)) == EVERY_CURVE
+        keyed.fabrik.chains[0].target.location.z += 0.3
+        assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
+    has_location = name == "BUILTIN_KSI_LocRot"
+    wanted = {("location", index) for index in range(3)} if has_location else set()
+    assert set(curves_of(keyed.fabrik.chains[0].target)) == wanted
+    assert [bone.name for bone in keyed.pose.bones if bone.select] == ([selected] if selected else [])
+
+
+def test_auto_key_with_a_keying_set_of_something_else_keys_nothing(keyed: Object) -> None:
+    bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == "BUILTIN_KSI_DeltaLocation")
+    window = bpy.context.window_manager.windows[0]
+    with bpy.context.temp_override(window=window, area=window.screen.areas[0]):
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert keyed.fabrik.chains[0].status == "REACHED" and curves_of(keyed) == {}
+
+
 def test_auto_key_with_a_keying_set_of_absolute_paths(keyed: Object) -> None:
     bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
     made = bpy.context.scene.keying_sets.new(idname="mine", name="mine")

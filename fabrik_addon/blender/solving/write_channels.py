@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bpy.types import Bone
+from bpy.types import Bone, PoseBone
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 
 from ..rig.rotation_channel import Values
@@ -16,7 +17,7 @@ AutoKeying: Any = _AutoKeying
 """``Any``, because the stub lacks its class methods."""
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Object, PoseBone
+    from bpy.types import Context, Object
 
 _Owner = TypeVar("_Owner", bound="PoseBone | Bone")
 _Values = TypeVar("_Values", bound=Values)
@@ -68,14 +69,31 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
             _auto_key(context, target, channel, keytype)
 
 
+def _as_selected(target: Object | PoseBone) -> dict[str, Any]:
+    """Return what the context of Blender's keying sets says where an object or a bone alone is selected."""
+    bones = [target] if isinstance(target, PoseBone) else []
+    return {
+        "active_object": target.id_data,
+        "selected_objects": [target.id_data],
+        "selected_pose_bones": bones,
+        "selected_pose_bones_from_active_object": bones,
+    }
+
+
 def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> None:
     tools = context.scene.tool_settings
     # AutoKeying itself uses a keying set even while auto-keying is off, and refuses one with absolute paths.
     if not tools.use_keyframe_insert_auto:
         return
     keying_set = context.scene.keying_sets_all.active
-    if not (tools.use_keyframe_insert_keyingset and keying_set is not None and keying_set.is_path_absolute):
+    if not tools.use_keyframe_insert_keyingset or keying_set is None:
         AutoKeying.autokey_transformation(context, target)
+        return
+    if not keying_set.is_path_absolute:
+        # A keying set without paths of its own has those of what is selected, and raises where that is nothing of its
+        # kind. Blender's own transforms give it what they changed.
+        with suppress(RuntimeError), context.temp_override(**_as_selected(target)):
+            AutoKeying.autokey_transformation(context, target)
         return
     full_path = target.path_from_id(channel)
     if any(path.id == target.id_data and path.data_path == full_path for path in keying_set.paths):
