@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import bpy
 import numpy as np
@@ -14,7 +15,7 @@ from mathutils import Euler, Matrix, Vector
 from fabrik_addon.blender.drag.mouse_to_world import DragPointer
 from fabrik_addon.blender.drag.snapping import snapped
 from fabrik_addon.blender.drag.view_projection import View
-from tests.blender.rigs import make_tail, update
+from tests.blender.rigs import leave_mode, make_empty, make_tail, update
 
 WIDTH, HEIGHT = 800, 500
 
@@ -229,3 +230,52 @@ def test_surfaces_are_snapped_to_but_not_the_armatures_own() -> None:
     settings.snap_elements_base = {"INCREMENT"}
     found = snap(pointer, armature)
     assert all(math.isclose(2.0 * part, round(2.0 * part), abs_tol=1e-4) for part in found - START)
+
+
+def instance_of_cube(how: str) -> None:
+    """Make a cube without an object of its own in the scene, 2 long, its middle at 5 on X."""
+    if how == "a collection":
+        bpy.ops.mesh.primitive_cube_add(size=2.0)
+        cube, hidden = bpy.context.object, bpy.data.collections.new("hidden")
+        bpy.context.collection.objects.unlink(cube)
+        hidden.objects.link(cube)
+        made = make_empty("instance", (5.0, 0.0, 0.0))
+        made.instance_type, made.instance_collection = "COLLECTION", hidden
+        return
+    tree: Any = bpy.data.node_groups.new("nodes", "GeometryNodeTree")
+    for direction in ("INPUT", "OUTPUT"):
+        tree.interface.new_socket("Geometry", in_out=direction, socket_type="NodeSocketGeometry")
+    kinds = ("MeshCube", "Points", "InstanceOnPoints", "JoinGeometry")
+    cube, points, instances, join = (tree.nodes.new(f"GeometryNode{kind}") for kind in kinds)
+    given, out = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
+    cube.inputs["Size"].default_value, points.inputs["Position"].default_value = (2.0, 2.0, 2.0), (5.0, 0.0, 0.0)
+    for before, name, after in (
+        (points, "Points", instances),
+        (cube, "Instance", instances),
+        (instances, 0, join),
+        (given, 0, join),
+        (join, 0, out),
+    ):
+        tree.links.new(before.outputs[0], after.inputs[name])
+    mesh = bpy.data.meshes.new("mesh")
+    triangle = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
+    mesh.from_pydata(triangle * 6, [], [(3 * i, 3 * i + 1, 3 * i + 2) for i in range(6)])
+    obj = bpy.data.objects.new("scattered", mesh)
+    bpy.context.scene.collection.objects.link(obj)
+    obj.modifiers.new("nodes", "NODES").node_group = tree
+
+
+@pytest.mark.parametrize("how", ["a collection", "nodes"])
+@pytest.mark.parametrize("element", ["FACE", "VERTEX", "EDGE"])
+def test_an_instance_is_snapped_to_where_it_is(how: str, element: str) -> None:
+    """What nodes instance says nothing of its corners: it is snapped to as a face."""
+    armature = make_tail(2)
+    leave_mode()
+    instance_of_cube(how)
+    update()
+    place = Vector((5.2, -1.0, 0.4))
+    view = make_view(Vector((5.2, -8.0, 0.4)), place)
+    pointer = DragPointer(view, view.pixel_of(place) or Vector((0.0, 0.0)), place, Matrix.Identity(3))
+    bpy.context.scene.tool_settings.snap_elements_base = {element}
+    wanted = {"VERTEX": Vector((6.0, -1.0, 1.0)), "EDGE": Vector((5.2, -1.0, 1.0))} if how == "a collection" else {}
+    assert (snap(pointer, armature) - wanted.get(element, place)).length < 0.01

@@ -6,16 +6,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from mathutils import Vector
+from mathutils import Matrix, Vector
 from mathutils.geometry import intersect_point_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpy.types import Context, Depsgraph, Object, Scene, SpaceView3D
 
     from .mouse_to_world import DragPointer
 
 _MOST_SKIPPED_HITS = 64
 """Most hits on the armature's own meshes that the line of sight passes through."""
+
+_OFF_FACE = 1e-3
+"""Distance of a hit from the bounds of its face, over that from the farthest corner, which is rounding."""
 
 _LEAST_PIXELS = 6.0
 """Distance of lines of the grid to which Blender snaps, at a scale of the interface of 1."""
@@ -83,11 +88,13 @@ def _surface_point(
 ) -> Vector | None:
     start, direction = ray
     for _ in range(_MOST_SKIPPED_HITS):
-        is_hit, point, _normal, face, obj, _matrix = scene.ray_cast(depsgraph, start, direction)
+        is_hit, point, _normal, face, obj, matrix = scene.ray_cast(depsgraph, start, direction)
         if not is_hit:
             return None
         if not _moves_with(obj, armature):
-            return _on_face(depsgraph, obj, face, point, elements)
+            if 'FACE' in elements or not elements & {'VERTEX', 'EDGE'}:
+                return point
+            return _on_edges(_corners(depsgraph, obj, matrix, face), point, elements)
         start = point + direction * (1e-5 * (point - start).length + 1e-5)
     return None
 
@@ -105,18 +112,35 @@ def _moves_with(obj: Object, armature: Object) -> bool:
     return parent is not None
 
 
-def _on_face(depsgraph: Depsgraph, obj: Object, face: int, point: Vector, elements: set[str]) -> Vector:
-    """Return the point of a face to snap to: the nearest corner, the nearest point of an edge, or the hit itself."""
+def _corners(depsgraph: Depsgraph, obj: Object, matrix: Matrix, face: int) -> list[Vector]:
+    """Return the corners of a face that was hit, world space; none of a surface without faces.
+
+    Args:
+        depsgraph: evaluated.
+        obj: that was hit.
+        matrix: from its space to the world: of an instance another one than its own.
+        face: index of the face.
+    """
     data = obj.evaluated_get(depsgraph).data
-    if 'FACE' in elements or obj.type != 'MESH' or not 0 <= face < len(data.polygons):
+    if obj.type != 'MESH' or not 0 <= face < len(data.polygons):
+        return []
+    return [matrix @ data.vertices[i].co for i in data.polygons[face].vertices]
+
+
+def _on_edges(corners: Sequence[Vector], point: Vector, elements: set[str]) -> Vector:
+    """Return the nearest corner of a face to a point on it, or the nearest point of an edge.
+
+    What geometry nodes instance has faces of another mesh than that of the object with the nodes, whose corners are
+    elsewhere: then it is the point itself.
+    """
+    margin = _OFF_FACE * max(((corner - point).length for corner in corners), default=0.0)
+    ends = [[corner[axis] - point[axis] for corner in corners] for axis in range(3)]
+    if not corners or any(min(offsets) > margin or max(offsets) < -margin for offsets in ends):
         return point
-    corners = [obj.matrix_world @ data.vertices[i].co for i in data.polygons[face].vertices]
     if 'VERTEX' in elements:
         return min(corners, key=lambda corner: (corner - point).length)
-    if 'EDGE' in elements:
-        found = []
-        for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
-            nearest, share = intersect_point_line(point, a, b)
-            found.append(a if share < 0.0 else b if share > 1.0 else nearest)
-        return min(found, key=lambda nearest: (nearest - point).length)
-    return point
+    found = []
+    for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
+        nearest, share = intersect_point_line(point, a, b)
+        found.append(a if share < 0.0 else b if share > 1.0 else nearest)
+    return min(found, key=lambda nearest: (nearest - point).length)
