@@ -791,9 +791,13 @@ def test_auto_key_with_a_keying_set_of_absolute_paths(keyed: Object) -> None:
     made = bpy.context.scene.keying_sets.new(idname="mine", name="mine")
     made.paths.add(keyed, 'pose.bones["bone2"].rotation_quaternion')
     made.paths.add(keyed, 'pose.bones["bone0"].rotation_quaternion')
+    made.paths.add(keyed, 'pose.bones["bone1"].rotation_euler', index=2, group_method="NAMED", group_name="Twist")
     bpy.context.scene.keying_sets.active = made
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
-    assert set(curves_of(keyed)) == {curve for curve in EVERY_CURVE if "bone2" in curve[0]}
+    one_axis = ('pose.bones["bone1"].rotation_euler', 2)
+    assert set(curves_of(keyed)) == {curve for curve in EVERY_CURVE if "bone2" in curve[0]} | {one_axis}
+    ((bag,),) = ([*strip.channelbags] for strip in keyed.animation_data.action.layers[0].strips)
+    assert bag.fcurves.find(one_axis[0], index=2).group.name == "Twist"
 
 
 def test_auto_key_only_where_needed(keyed: Object) -> None:

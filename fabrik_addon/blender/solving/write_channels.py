@@ -96,6 +96,9 @@ def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype
             AutoKeying.autokey_transformation(context, target)
         return
     full_path = target.path_from_id(channel)
-    if any(path.id == target.id_data and path.data_path == full_path for path in keying_set.paths):
-        options = AutoKeying.keying_options_from_keyingset(context, keying_set)
-        target.keyframe_insert(channel, options=options, keytype=keytype)
+    options = AutoKeying.keying_options_from_keyingset(context, keying_set)
+    for path in keying_set.paths:
+        if path.id == target.id_data and path.data_path == full_path:
+            index = -1 if path.use_entire_array else path.array_index
+            group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
+            target.keyframe_insert(channel, index=index, group=group, options=options, keytype=keytype)
