@@ -35,6 +35,7 @@ from tests.blender.rigs import (
     matrices_of,
     overridden,
     pose_of,
+    printed,
     set_chain,
     tail_bones,
     update,
@@ -784,6 +785,36 @@ def test_auto_key_with_a_keying_set_of_something_else_keys_nothing(keyed: Object
     with bpy.context.temp_override(window=window, area=window.screen.areas[0]):
         assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     assert keyed.fabrik.chains[0].status == "REACHED" and curves_of(keyed) == {}
+
+
+@pytest.mark.parametrize("how", ["a linked action", "locked curves", "a locked group", "a keying set without it"])
+def test_what_auto_key_can_not_key_is_said(
+    keyed: Object, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    keyed.pose.bones["bone2"].keyframe_insert("rotation_quaternion", frame=1)
+    bag = keyed.animation_data.action.layers[0].strips[0].channelbags[0]
+    names = {"'bone2'"}
+    if how == "locked curves":
+        bag.fcurves[0].lock = True
+    elif how == "a locked group":
+        bag.groups[0].lock = True
+    else:
+        library = str(tmp_path / "library.blend")
+        bpy.data.libraries.write(library, {keyed.animation_data.action})
+        with bpy.data.libraries.load(library, link=True) as (there, found):
+            found.actions = there.actions
+        keyed.animation_data.action, names = found.actions[0], {"'bone1'", "'bone2'"}
+        keyed.animation_data.action_slot = found.actions[0].slots[0]
+    if how == "a keying set without it":
+        bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+        made = bpy.context.scene.keying_sets.new(idname="mine", name="mine")
+        made.paths.add(keyed, 'pose.bones["bone2"].location')
+        bpy.context.scene.keying_sets.active, names = made, set()
+    keyed.fabrik.chains[0].target.location = (0.4, 0.6, 1.6)
+    printed(capfd)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    said = [line for line in printed(capfd).splitlines() if "Not keyed: " in line]
+    assert len(said) == bool(names) and all(name in said[0] for name in names)
 
 
 def test_auto_key_with_a_keying_set_of_absolute_paths(keyed: Object) -> None:

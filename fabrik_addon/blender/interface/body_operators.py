@@ -17,7 +17,7 @@ from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
 from ..translation.messages import report
 from .frame_range_mixin import FrameRangeMixin
-from .operator_mixins import ReportErrorsMixin
+from .operator_mixins import ReportErrorsMixin, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -150,7 +150,6 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         from ..rig.targets_and_poles import armature_to_world
         from ..setup.body_handles import keep_pulls
         from ..solving.solve_body import pull_body
-        from ..solving.write_channels import auto_key
 
         armature = context.object
         handle = find_handle(armature, self.handle)
@@ -169,7 +168,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         pulls = (own,) if other is None else (own, other.pull(own))
         result, changed, slipped = pull_body(context.view_layer, armature, pulls, self.follows)
         keep_pulls(armature, pulls)
-        auto_key(context, changed)
+        key_changes(self, context, changed)
         if result is not None and result.message:
             report(self, {'WARNING'}, f"Handle '{handle.name}': {result.message}")
         if slipped:
@@ -187,7 +186,6 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
         from ..rig.body_snapshots import following_objects
         from ..setup.body_look import look_at
         from ..solving.solve_body import pull_body
-        from ..solving.write_channels import auto_key
 
         armature = context.object
         if following_objects(armature):
@@ -196,7 +194,7 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
             result, (_, changed), slipped = None, look_at(context.view_layer, armature), ""
         else:
             raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
-        auto_key(context, changed)
+        key_changes(self, context, changed)
         if result is not None and result.message:
             report(self, {'WARNING'}, f"A handle doesn't reach its object: {result.message}")
         if slipped:

@@ -16,6 +16,7 @@ from ..rig.body_following import FOLLOWS_ITEMS
 from ..translation.messages import report
 from .drag_operator import ModalDragOperator
 from .handle_operators import OfHandleMixin, follows_in_tool
+from .operator_mixins import key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -73,12 +74,11 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
         return TurnEvents(context, event, session)
 
     def _confirm(self, context: Context, session: BodyTurn) -> set[OperatorReturnItems]:
-        from ..solving.write_channels import auto_key
 
         axis, self.angle = session.turned.to_axis_angle()
         self.axis = axis
         changed = session.confirm()
-        auto_key(context, changed)
+        key_changes(self, context, changed)
         left = math.degrees(session.angle_left)
         if left > _REPORTED_ANGLE:
             report(self, {'WARNING'}, f"Handle '{self.handle}': limits or held handles keep it {left:.1f}° from there")

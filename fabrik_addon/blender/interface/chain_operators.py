@@ -22,6 +22,7 @@ from .operator_mixins import (
     OnlyActiveMixin,
     PoseModeMixin,
     ReportErrorsMixin,
+    key_changes,
     warn_of_first_solve,
     warn_of_library_limits,
 )
@@ -138,11 +139,10 @@ class POSE_OT_fabrik_solve(GoalOrPoseModeMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..solving.solve_chains import solve_chains
-        from ..solving.write_channels import auto_key
 
         armature = shown_armature(context)
         results, changed = solve_chains(context.view_layer, armature, chosen_chains(armature, self.only_active))
-        auto_key(context, changed)
+        key_changes(self, context, changed)
         for name, result in results:
             if result.message:
                 report(self, {'WARNING'}, f"Chain '{name}': {result.message}")
@@ -159,11 +159,10 @@ class POSE_OT_fabrik_snap_target(GoalOrPoseModeMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..setup.snap_targets import snap_targets
-        from ..solving.write_channels import auto_key
 
         armature = shown_armature(context)
         chains = chosen_chains(armature, self.only_active)
-        auto_key(context, snap_targets(context.view_layer, armature, chains))
+        key_changes(self, context, snap_targets(context.view_layer, armature, chains))
 
 
 class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):

@@ -14,7 +14,7 @@ from ...core import FabrikError
 from ..rig.properties import active_chain
 from ..rig.wording import counted
 from ..translation.messages import report
-from .operator_mixins import HasChainsMixin, ReportErrorsMixin
+from .operator_mixins import HasChainsMixin, ReportErrorsMixin, key_changes
 
 if TYPE_CHECKING:
     from bpy.types import Context
@@ -35,11 +35,10 @@ class POSE_OT_fabrik_constraints_to_chains(ReportErrorsMixin, Operator):
 
     def run(self, context: Context) -> None:
         from ..convert.to_chains import constraints_to_chains
-        from ..solving.write_channels import auto_key
 
         bones = context.selected_pose_bones_from_active_object if self.only_selected else None
         result = constraints_to_chains(context.view_layer, context.object, bones)
-        auto_key(context, result.changed)
+        key_changes(self, context, result.changed)
         _report(self, result, "constraint")
 
 

@@ -16,7 +16,7 @@ from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
 from ..translation.messages import in_interface, report
-from .operator_mixins import PoseModeMixin
+from .operator_mixins import PoseModeMixin, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -159,11 +159,10 @@ class _DragOperator(ModalDragOperator):
         return Grab(chain.tip, chain.name, is_pole=is_pole)
 
     def _confirm(self, context: Context, session: BaseDrag) -> set[OperatorReturnItems]:
-        from ..solving.write_channels import auto_key
 
         self.position, self.pins = session.position, session.pins
         changed = session.confirm()
-        auto_key(context, changed)
+        key_changes(self, context, changed)
         if session.result is not None and session.result.message:
             report(self, {'WARNING'}, f"'{session.grab.chain or session.grab.bone}': {session.result.message}")
         if session.left_behind:

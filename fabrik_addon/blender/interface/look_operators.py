@@ -15,6 +15,7 @@ from ...core import FabrikError
 from ..rig.body_properties import body_of
 from ..translation.messages import report
 from .body_operators import HasBodyMixin
+from .operator_mixins import key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -79,7 +80,6 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
     def run(self, context: Context) -> None:
         from ..rig.body_look_at import head_holder
         from ..setup.body_look import look_at
-        from ..solving.write_channels import auto_key
 
         armature = context.object
         target = context.scene.objects.get(self.target)
@@ -98,7 +98,7 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
             body.use_look_at, body.use_eyes = True, self.use_eyes
 
         left, changed = look_at(context.view_layer, armature, choose)
-        auto_key(context, changed)
+        key_changes(self, context, changed)
         if left > _UNREPORTED:
             away = f"{math.degrees(left):.0f}"
             report(self, {'WARNING'}, f"The gaze stays {away} degrees away: {head_holder(armature)}")

@@ -14,7 +14,7 @@ from ...core import FabrikError
 from ..rig.properties import active_chain, chosen_chains
 from ..translation.messages import report
 from .chain_panel import SubPanel
-from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin
+from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin, key_changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,6 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
     def run(self, context: Context) -> None:
         from ..native.find_rigs import solver_of, solvers_of
         from ..native.remove_rig import remove_rigs
-        from ..solving.write_channels import auto_key
 
         armature = context.object
         solvers = list(solvers_of(armature).values())
@@ -98,7 +97,7 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
             for bone, name in changed:
                 bone.keyframe_insert(name)
         else:
-            auto_key(context, changed)
+            key_changes(self, context, changed)
 
 
 def _without_library(

@@ -16,7 +16,7 @@ from ..translation.messages import report
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Object, Operator, PoseBone
+    from bpy.types import Bone, Context, Object, Operator, PoseBone
 
 
 class PoseModeMixin:
@@ -114,6 +114,14 @@ class AsBonesMixin:
         (chain,) = chosen_chains(armature, only_active=True)
         goals = NewGoals(create_target=not is_pole, create_pole=is_pole, as_bones=self.as_bones)
         add_goals(context.scene, context.view_layer, armature, chain, goals)
+
+
+def key_changes(operator: Operator, context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> None:
+    """Key what an operator has changed, if auto-keying is on, and report what can't be keyed, as Blender's own do."""
+    from ..solving.write_channels import auto_key
+
+    if names := [f"'{name}'" for name in auto_key(context, changed)]:
+        report(operator, {'WARNING'}, f"Not keyed: {listed(names)}: an action is linked, or its curves are locked")
 
 
 def warn_of_library_limits(operator: Operator, bones: Iterable[PoseBone]) -> None:

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpy.types import Bone, PoseBone
 from bpy_extras.anim_utils import AutoKeying as _AutoKeying
+from bpy_extras.anim_utils import action_get_channelbag_for_slot
 
 from ..rig.rotation_channel import Values
 
@@ -57,16 +57,41 @@ def differ(old: Values, new: Values) -> bool:
     return False
 
 
-def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> None:
-    """Key channels, given with their bones or objects, if Blender's auto-keying is on, by its own rules."""
-    keytype = context.scene.tool_settings.keyframe_type
-    for target, channel in changed:
+def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> list[str]:
+    """Key channels, given with their bones or objects, if Blender's auto-keying is on, by its own rules.
+
+    Returns:
+        the names of those that can't be keyed, each once.
+    """
+    tools, kept_out = context.scene.tool_settings, list[str]()
+    keytype = tools.keyframe_type
+    # AutoKeying itself uses a keying set even while auto-keying is off.
+    for target, channel in changed if tools.use_keyframe_insert_auto else ():
         if isinstance(target, Bone):
             continue  # Inherit Scale can't be keyed
         use = _KEYED.get(channel, "use_rot")
         options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
         with AutoKeying.options(keytype=keytype, **options):
-            _auto_key(context, target, channel, keytype)
+            if _auto_key(context, target, channel, keytype) and _keeps_keys_out(target, channel):
+                kept_out.append(target.name)
+    return list(dict.fromkeys(kept_out))
+
+
+def _keeps_keys_out(target: Object | PoseBone, channel: str) -> bool:
+    """Tell whether a channel's action is linked, or has curves for it that can't be keyed.
+
+    Blender says so in a report of its own function, which nobody sees where Python calls that.
+    """
+    animation = target.id_data.animation_data
+    if animation is None or animation.action is None:
+        return False
+    if not animation.action.is_editable:
+        return True
+    bag, path = action_get_channelbag_for_slot(animation.action, animation.action_slot), target.path_from_id(channel)
+    if bag is None:
+        return False
+    curves = (bag.fcurves.find(path, index=index) for index in range(len(getattr(target, channel))))
+    return any(curve is not None and (curve.lock or (curve.group and curve.group.lock)) for curve in curves)
 
 
 def _as_selected(target: Object | PoseBone) -> dict[str, Any]:
@@ -80,25 +105,26 @@ def _as_selected(target: Object | PoseBone) -> dict[str, Any]:
     }
 
 
-def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> None:
-    tools = context.scene.tool_settings
-    # AutoKeying itself uses a keying set even while auto-keying is off, and refuses one with absolute paths.
-    if not tools.use_keyframe_insert_auto:
-        return
-    keying_set = context.scene.keying_sets_all.active
+def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> bool:
+    """Key a channel by the rules of auto-keying; return whether these say that it is keyed."""
+    tools, keying_set = context.scene.tool_settings, context.scene.keying_sets_all.active
     if not tools.use_keyframe_insert_keyingset or keying_set is None:
         AutoKeying.autokey_transformation(context, target)
-        return
+        return True
+    full_path = target.path_from_id(channel)
     if not keying_set.is_path_absolute:
         # A keying set without paths of its own has those of what is selected, and raises where that is nothing of its
         # kind. Blender's own transforms give it what they changed.
-        with suppress(RuntimeError), context.temp_override(**_as_selected(target)):
-            AutoKeying.autokey_transformation(context, target)
-        return
-    full_path = target.path_from_id(channel)
+        try:
+            with context.temp_override(**_as_selected(target)):
+                AutoKeying.autokey_transformation(context, target)
+        except RuntimeError:
+            return False
+        return any(path.data_path == full_path for path in keying_set.paths)
     options = AutoKeying.keying_options_from_keyingset(context, keying_set)
-    for path in keying_set.paths:
-        if path.id == target.id_data and path.data_path == full_path:
-            index = -1 if path.use_entire_array else path.array_index
-            group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
-            target.keyframe_insert(channel, index=index, group=group, options=options, keytype=keytype)
+    paths = [path for path in keying_set.paths if path.id == target.id_data and path.data_path == full_path]
+    for path in paths:  # AutoKeying refuses them
+        index = -1 if path.use_entire_array else path.array_index
+        group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
+        target.keyframe_insert(channel, index=index, group=group, options=options, keytype=keytype)
+    return bool(paths)
