@@ -139,6 +139,17 @@ def test_a_constraint_without_a_driver_is_named_itself() -> None:
     assert "constraint 'Copy Transforms' of bone 'deform'" in switch_of(armature, ["control"])
     # No deforming bone ever follows this one: nothing is switched off.
     assert switch_of(armature, ["other"]) == ""
+    constraint.mute = False
+    driver = constraint.driver_add("influence").driver
+    driver.type, target = "AVERAGE", driver.variables.new().targets[0]
+    target.id, target.data_path = armature, '["switch"]'
+    constraint.influence = 0.0
+    for value in (None, "a text", [0.0, 1.0]):  # the property is missing, or is no number
+        if value is not None:
+            armature["switch"] = value
+        armature.update_tag()
+        update()
+        assert "constraint 'Copy Transforms' of bone 'deform'" in switch_of(armature, ["control"])
 
 
 @pytest.mark.parametrize(

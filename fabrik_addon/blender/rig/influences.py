@@ -18,7 +18,10 @@ import bpy
 from .overrides import WHOLE_INFLUENCE, chain_constraints, is_active
 
 if TYPE_CHECKING:
-    from bpy.types import Constraint, Object, PoseBone
+    from bpy.types import ID, Constraint, Object, PoseBone
+
+_PROPERTY = re.compile(r'(?:pose\.bones\["(.*)"\])?\["(.*)"\]$')
+"""Data path of a custom property of an object or of a bone."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,20 @@ def _in_words(armature: Object, constraint: Constraint) -> str:
         if curve.data_path in (f"{path}.influence", f"{path}.mute", f"{path}.enabled"):
             for variable in curve.driver.variables:
                 for source in variable.targets:
-                    found = re.match(r'(?:pose\.bones\["(.*)"\])?\["(.*)"\]$', source.data_path)
-                    if variable.type == 'SINGLE_PROP' and source.id is not None and found is not None:
+                    found = _PROPERTY.match(source.data_path) if variable.type == 'SINGLE_PROP' else None
+                    value = _number_at(source.id, source.data_path)
+                    if found is not None and value is not None:
                         owner, name = (bpy.utils.unescape_identifier(part or "") for part in found.groups())
                         of = f"bone '{owner}'" if owner else f"'{source.id.name}'"
-                        value = source.id.path_resolve(source.data_path)
                         return f"property '{name}' of {of} is {value:.4g}"
     bone = re.match(r'pose\.bones\["(.*?)"\]', path)
     return f"constraint '{constraint.name}' of bone '{bone[1] if bone else ''}' decides otherwise"
+
+
+def _number_at(owner: ID | None, path: str) -> float | None:
+    """Return the number that a driver reads; None where its property is missing, as after a renaming, or is none."""
+    try:
+        value = owner.path_resolve(path) if owner is not None else None
+    except ValueError:
+        return None
+    return value if isinstance(value, (int, float)) else None
