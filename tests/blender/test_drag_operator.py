@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import bpy
@@ -11,6 +12,7 @@ import pytest
 from mathutils import Vector
 
 from fabrik_addon.blender.drag import ChainDrag, Grab
+from fabrik_addon.blender.drag.drag_events import DragEvents
 from fabrik_addon.blender.interface.drag_operator import POSE_OT_fabrik_drag
 from tests.blender.rigs import (
     activate,
@@ -233,6 +235,37 @@ def test_at_another_frame_it_goes_on_and_cancel_gives_that_frames_pose() -> None
     assert pose_of(armature) == poses[5]
     scene.frame_set(1)
     assert pose_of(armature) == poses[1]
+
+
+def press(region: Any, kind: str, x: int, y: int) -> Any:
+    """A key or button that is pressed at a pixel of a region."""
+    keys = {"ctrl": False, "shift": False, "alt": False}
+    return SimpleNamespace(type=kind, value="PRESS", mouse_x=region.x + x, mouse_y=region.y + y, **keys)
+
+
+@pytest.mark.parametrize("kind", ["ESC", "LEFTMOUSE"])
+def test_a_drag_that_waits_for_its_click_takes_the_frame_of_the_click(kind: str) -> None:
+    """An animation may be played between the button and the click."""
+    armature = make_tail(4)
+    bone, scene = armature.pose.bones["bone1"], bpy.context.scene
+    for frame, turn in ((1, 0.0), (10, 0.5)):
+        bone.rotation_quaternion = (1.0, turn, 0.0, 0.0)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    scene.frame_set(1)
+    (window,) = bpy.context.window_manager.windows
+    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        session = ChainDrag(bpy.context.view_layer, armature, Grab("bone3"), 3)
+        events = DragEvents(bpy.context, press(region, "LEFTMOUSE", -50, -50), session)
+        scene.frame_set(10)
+        pose, end = pose_of(armature), tail_of(armature, "bone3")
+        result = events.handle(bpy.context, press(region, kind, region.width // 2, region.height // 2))
+        assert (result == "CANCELLED") == (kind == "ESC")
+        assert (session.start_position - end).length < 1e-6 and (session.position - end).length < 1e-6
+        assert pose_of(armature) == pose
+        session.cancel(bpy.context.view_layer)
+    assert pose_of(armature) == pose
 
 
 @pytest.mark.parametrize(

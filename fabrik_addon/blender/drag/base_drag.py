@@ -169,15 +169,19 @@ class BaseDrag(ABC):
         self._channels.restore()
 
     def restart(self, scene: Scene, view_layer: ViewLayer) -> None:
-        """Begin anew at the scene's present frame; the dragged point keeps its position.
+        """Begin anew at the scene's present frame; the dragged point keeps its position if it has been moved.
 
         Raises:
             FabrikError: at this frame the point can't be dragged; then every channel has the value of the frame.
         """
+        is_moved = not self._pulls_to_start()
         self.restore()
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         self._start(view_layer)
-        self._repeat(view_layer)
+        if is_moved:
+            self._repeat(view_layer)
+        else:
+            self.position = self.start_position.copy()
 
     def _repeat(self, view_layer: ViewLayer) -> None:
         """Move to the same position as before, from another start pose."""

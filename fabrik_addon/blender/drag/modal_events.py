@@ -94,9 +94,7 @@ class ModalEvents(ABC):
             return self._wait(context, event)
         if event.type in _WHEEL and not self._uses_wheel(event):
             return 'PASS_THROUGH'
-        if _frame(context) != self._frame:
-            self._frame = _frame(context)
-            self.session.restart(context.scene, context.view_layer)
+        self._follow_frame(context)
         self.key_error = ""
         self._inverts_snapping, self._is_precise = event.ctrl, event.shift
         self.pointer.set_view(_view(context), mouse_in(context.region, event))
@@ -118,6 +116,12 @@ class ModalEvents(ABC):
         self._move(context)
         return 'RUNNING_MODAL'
 
+    def _follow_frame(self, context: Context) -> None:
+        """Let the session begin anew where the scene is at another frame than its pose at the start."""
+        if _frame(context) != self._frame:
+            self._frame = _frame(context)
+            self.session.restart(context.scene, context.view_layer)
+
     def _note_move(self, context: Context) -> None:
         """Take note that the session was moved; whoever types a number has it at once."""
         self._moved_at = time.monotonic()
@@ -133,6 +137,7 @@ class ModalEvents(ABC):
     def _wait(self, context: Context, event: Event) -> ModalResult:
         """Handle an event before the click in the viewport that begins the drag; a click elsewhere cancels it."""
         if event.value in {'PRESS', 'DOUBLE_CLICK'}:
+            self._follow_frame(context)  # an animation may be played meanwhile
             if event.type in _CANCEL or (event.type == 'LEFTMOUSE' and not _is_in_viewport(context, event)):
                 return 'CANCELLED'
             if event.type == 'LEFTMOUSE':
