@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpy.types import Bone, PoseBone
@@ -17,7 +17,9 @@ AutoKeying: Any = _AutoKeying
 """``Any``, because the stub lacks its class methods."""
 
 if TYPE_CHECKING:
-    from bpy.types import Context, Object
+    from bpy.types import Context, KeyingSet, Object
+
+    _Keyable = tuple[Object | PoseBone, str]
 
 _Owner = TypeVar("_Owner", bound="PoseBone | Bone")
 _Values = TypeVar("_Values", bound=Values)
@@ -63,18 +65,59 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
     Returns:
         the names of those that can't be keyed, each once.
     """
-    tools, kept_out = context.scene.tool_settings, list[str]()
-    keytype = tools.keyframe_type
-    # AutoKeying itself uses a keying set even while auto-keying is off.
-    for target, channel in changed if tools.use_keyframe_insert_auto else ():
-        if isinstance(target, Bone):
-            continue  # Inherit Scale can't be keyed
-        use = _KEYED.get(channel, "use_rot")
-        options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
-        with AutoKeying.options(keytype=keytype, **options):
-            if _auto_key(context, target, channel, keytype) and _keeps_keys_out(target, channel):
-                kept_out.append(target.name)
-    return list(dict.fromkeys(kept_out))
+    tools, keying_set = context.scene.tool_settings, context.scene.keying_sets_all.active
+    if not tools.use_keyframe_insert_auto:
+        return []
+    channels = [(target, name) for target, name in changed if not isinstance(target, Bone)]  # of Inherit Scale no keys
+    if tools.use_keyframe_insert_keyingset and keying_set is not None:
+        channels = _key_by_set(context, keying_set, channels)
+    else:
+        for target, name in channels:
+            use = _KEYED.get(name, "use_rot")
+            options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
+            with AutoKeying.options(keytype=tools.keyframe_type, **options):
+                AutoKeying.autokey_transformation(context, target)
+    return list(dict.fromkeys(target.name for target, name in channels if _keeps_keys_out(target, name)))
+
+
+def _key_by_set(context: Context, keying_set: KeyingSet, channels: Sequence[_Keyable]) -> list[_Keyable]:
+    """Key the channels that are in a keying set; return these."""
+    options = AutoKeying.keying_options_from_keyingset(context, keying_set)
+    keyed = []
+    for owner in dict.fromkeys(target.id_data for target, _ in channels):
+        own = [(target, name) for target, name in channels if target.id_data == owner]
+        paths = _paths_in_set(context, keying_set, owner, [target for target, _ in own])
+        for target, name in own:
+            found = paths.get(target.path_from_id(name), [])
+            for index, group in found:
+                keytype = context.scene.tool_settings.keyframe_type
+                target.keyframe_insert(name, index=index, group=group, options=options, keytype=keytype)
+            keyed += [(target, name)] if found else []
+    return keyed
+
+
+def _paths_in_set(
+    context: Context, keying_set: KeyingSet, owner: Any, targets: Sequence[Object | PoseBone]
+) -> dict[str, list[tuple[int, str]]]:
+    """Return the data paths of an object in a keying set, with the array indices (-1 is all) and groups of their keys.
+
+    A keying set without paths of its own has those of what is selected, and raises where that is nothing of its kind.
+    Blender's own transforms give it what they changed.
+    """
+    if not keying_set.is_path_absolute:
+        bones = [target for target in targets if isinstance(target, PoseBone)]
+        selected: dict[str, Any] = {"selected_pose_bones": bones, "selected_pose_bones_from_active_object": bones}
+        try:
+            with context.temp_override(active_object=owner, selected_objects=[owner], **selected):
+                keying_set.refresh()
+        except RuntimeError:
+            return {}
+    found: dict[str, list[tuple[int, str]]] = {}
+    for path in keying_set.paths:
+        if path.id == owner:
+            group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
+            found.setdefault(path.data_path, []).append((-1 if path.use_entire_array else path.array_index, group))
+    return found
 
 
 def _keeps_keys_out(target: Object | PoseBone, channel: str) -> bool:
@@ -92,39 +135,3 @@ def _keeps_keys_out(target: Object | PoseBone, channel: str) -> bool:
         return False
     curves = (bag.fcurves.find(path, index=index) for index in range(len(getattr(target, channel))))
     return any(curve is not None and (curve.lock or (curve.group and curve.group.lock)) for curve in curves)
-
-
-def _as_selected(target: Object | PoseBone) -> dict[str, Any]:
-    """Return what the context of Blender's keying sets says where an object or a bone alone is selected."""
-    bones = [target] if isinstance(target, PoseBone) else []
-    return {
-        "active_object": target.id_data,
-        "selected_objects": [target.id_data],
-        "selected_pose_bones": bones,
-        "selected_pose_bones_from_active_object": bones,
-    }
-
-
-def _auto_key(context: Context, target: Object | PoseBone, channel: str, keytype: str) -> bool:
-    """Key a channel by the rules of auto-keying; return whether these say that it is keyed."""
-    tools, keying_set = context.scene.tool_settings, context.scene.keying_sets_all.active
-    if not tools.use_keyframe_insert_keyingset or keying_set is None:
-        AutoKeying.autokey_transformation(context, target)
-        return True
-    full_path = target.path_from_id(channel)
-    if not keying_set.is_path_absolute:
-        # A keying set without paths of its own has those of what is selected, and raises where that is nothing of its
-        # kind. Blender's own transforms give it what they changed.
-        try:
-            with context.temp_override(**_as_selected(target)):
-                AutoKeying.autokey_transformation(context, target)
-        except RuntimeError:
-            return False
-        return any(path.data_path == full_path for path in keying_set.paths)
-    options = AutoKeying.keying_options_from_keyingset(context, keying_set)
-    paths = [path for path in keying_set.paths if path.id == target.id_data and path.data_path == full_path]
-    for path in paths:  # AutoKeying refuses them
-        index = -1 if path.use_entire_array else path.array_index
-        group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
-        target.keyframe_insert(channel, index=index, group=group, options=options, keytype=keytype)
-    return bool(paths)
