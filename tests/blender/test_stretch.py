@@ -20,15 +20,18 @@ from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.rig.wording import length_text
 from tests.blender.rigs import (
     Bone,
+    add_chain,
     bones_of,
     clear_scene,
     distance_left,
     enter_pose_mode,
     error_of,
+    everything,
     examples,
     generated_rig,
     joints_of,
     keys_of,
+    layer,
     leave_mode,
     links_of,
     make_armature,
@@ -40,6 +43,7 @@ from tests.blender.rigs import (
     random_direction,
     rotation_of,
     set_chain,
+    tail_bones,
     update,
     warnings_in,
 )
@@ -247,6 +251,33 @@ def test_a_drag_that_is_cancelled_puts_all_back() -> None:
     assert armature.pose.bones["bone0"].scale.y > 1.1
     session.cancel(bpy.context.view_layer)
     assert pose_of(armature) == before and inheritance_of(armature) == inheritance
+
+
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_with_x_axis_mirror_the_other_side_stretches_too_and_what_hangs_on_it_keeps_its_size(is_relative: bool) -> None:
+    bones = []
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        for bone in tail_bones(3):
+            head, tail = ((sign * (end[0] + 1.0), *end[1:]) for end in (bone.head, bone.tail))
+            parent = bone.parent and f"{bone.parent}.{side}"
+            bones.append(Bone(f"{bone.name}.{side}", head, tail, parent, bone.connected))
+    armature: Any = make_armature(bones)
+    armature.pose.use_mirror_x, armature.pose.use_mirror_relative = True, is_relative
+    chain = add_chain(armature, "bone2.L", 3)
+    chain.use_stretch, chain.stretch_max = True, 2.0
+    update()
+    before = everything()
+    modes = [bone.inherit_scale for bone in armature.data.bones]
+    session = ChainDrag(layer(), armature, Grab("bone2.L", chain.name))
+    session.move(layer(), Vector((1.2, 0.5, 4.2)))
+    pose = armature.pose.bones
+    assert (pose["bone2.R"].tail - Vector((-1.2, 0.5, 4.2))).length < 1e-3
+    for side in "LR":
+        sizes = [column.length for column in pose[f"bone finger.{side}"].matrix.to_3x3().col]
+        assert sizes == pytest.approx([1.0, 1.0, 1.0], abs=1e-5), side
+        assert pose[f"bone1.{side}"].matrix.to_3x3().col[1].length > 1.2
+    session.cancel(layer())
+    assert everything() == before and [bone.inherit_scale for bone in armature.data.bones] == modes
 
 
 def test_a_chain_that_can_not_be_solved_puts_all_back() -> None:

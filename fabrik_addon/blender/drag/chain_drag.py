@@ -135,23 +135,31 @@ class ChainDrag(BaseDrag):
                 goals |= shown
                 solved = self._solve(view_layer, goals)
             position = armature_to_world(self.armature) @ Vector(goals[self._name].targets[0].tolist())
-        self._mirror(view_layer)
+        self._mirror(view_layer, solved)
         self._bring_targets(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
         self.result = outcome_of(view_layer, self.armature, solved[index], solved[index + 1 :])
         self.distance_left = (self.tip_position - position).length
         self.others_off = sum(map(_is_off, (*solved[:index], *solved[index + 1 :])))
 
-    def _mirror(self, view_layer: ViewLayer) -> None:
-        """With the pose's X-axis mirror on, rotate the bones of the other side alike, except those of held chains."""
+    def _mirror(self, view_layer: ViewLayer, solved: Sequence[SolvedChain]) -> None:
+        """With the pose's X-axis mirror on, rotate the bones of the other side alike, except those of held chains.
+
+        Where bones were stretched the other side is too, and what hangs on it keeps its size.
+        """
         pose = self.armature.pose
         if not pose.use_mirror_x:
             return
-        for bone, start in self._mirror_starts:
+        stretched = {(owner.name, name) for chain in solved for owner, (name, _) in chain.stretched}
+        for bone, start, is_solved in self._mirror_starts:
             other = opposite_of(self.armature, bone)
-            if other is not None and other.name not in self._unmirrored:
-                for channel in mirrored_channels(bone, start, other, pose.use_mirror_relative):
-                    self._channels.write(other, channel)
+            if other is None or other.name in self._unmirrored:
+                continue
+            if (bone.name, "inherit_scale") in stretched:
+                self._channels.write(other.bone, ("inherit_scale", bone.bone.inherit_scale))
+            for name, values in mirrored_channels(bone, start, other, pose.use_mirror_relative):
+                if is_solved or (name == "scale" and (bone.name, name) in stretched):
+                    self._channels.write(other, (name, values))
         view_layer.update()
 
     def _bring_targets(self, view_layer: ViewLayer) -> None:
@@ -243,7 +251,9 @@ class ChainDrag(BaseDrag):
             end = self.snapshot.bones.end
             self._kept = end, end.matrix.to_quaternion()
             names |= {end.name}
-        self._mirror_starts = [(bone, own_matrix(bone)) for bone in map(self.armature.pose.bones.__getitem__, names)]
+        solved = [self.armature.pose.bones[name] for name in names]
+        below = [child for bone in solved for child in bone.children if child.name not in names]
+        self._mirror_starts = [(bone, own_matrix(bone), bone.name in names) for bone in (*solved, *below)]
         self._unmirrored = names.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})
         for group in self._groups:
             self._record(group)
