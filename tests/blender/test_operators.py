@@ -787,6 +787,28 @@ def test_auto_key_with_a_keying_set_of_something_else_keys_nothing(keyed: Object
     assert keyed.fabrik.chains[0].status == "REACHED" and curves_of(keyed) == {}
 
 
+@pytest.mark.parametrize("with_set", [False, True])
+def test_auto_key_that_replaces_keys_makes_none_where_there_are_none(keyed: Object, with_set: bool) -> None:
+    tools = bpy.context.scene.tool_settings
+    tools.auto_keying_mode, tools.use_keyframe_insert_keyingset = "REPLACE_KEYS", with_set
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == "WholeCharacter")
+    bpy.ops.pose.fabrik_solve()
+    bpy.ops.pose.fabrik_snap_target()
+    assert not bpy.data.actions
+    path = 'pose.bones["bone2"].rotation_quaternion'
+    keyed.keyframe_insert(path, frame=7)
+    keyed.fabrik.chains[0].target.location = (0.6, -0.5, 1.4)
+    bpy.ops.pose.fabrik_solve()
+    rotation = keyed.pose.bones["bone2"].rotation_quaternion
+    assert [keys[0][1] for curve, keys in sorted(curves_of(keyed).items()) if curve[0] == path] == list(rotation)
+    bpy.context.scene.frame_set(9)
+    before = curves_of(keyed)
+    keyed.fabrik.chains[0].target.location = (0.4, 0.6, 1.6)
+    bpy.ops.pose.fabrik_solve()
+    assert curves_of(keyed) == before
+
+
 @pytest.mark.parametrize("how", ["a linked action", "locked curves", "a locked group", "a keying set without it"])
 def test_what_auto_key_can_not_key_is_said(
     keyed: Object, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -27,6 +27,9 @@ _Values = TypeVar("_Values", bound=Values)
 _SAME_VALUE = 1e-7
 """Difference of two values that single precision can't resolve. Written, it would only make keys and undo steps."""
 
+_SAME_FRAME = 0.01
+"""Distance of a key from a frame at which it counts as there, as Blender has it."""
+
 _KEYED = {"location": "use_loc", "scale": "use_scale"}
 """Channels that aren't of a rotation, with the option by which Blender keys them."""
 
@@ -69,6 +72,10 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
     if not tools.use_keyframe_insert_auto:
         return []
     channels = [(target, name) for target, name in changed if not isinstance(target, Bone)]  # of Inherit Scale no keys
+    if tools.auto_keying_mode == 'REPLACE_KEYS':
+        frame = context.scene.frame_current_final
+        owners = {owner for owner in {target.id_data for target, _ in channels} if _has_keys_at(owner, frame)}
+        channels = [(target, name) for target, name in channels if target.id_data in owners]
     if tools.use_keyframe_insert_keyingset and keying_set is not None:
         channels = _key_by_set(context, keying_set, channels)
     else:
@@ -78,6 +85,20 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
             with AutoKeying.options(keytype=tools.keyframe_type, **options):
                 AutoKeying.autokey_transformation(context, target)
     return list(dict.fromkeys(target.name for target, name in channels if _keeps_keys_out(target, name)))
+
+
+def _has_keys_at(owner: Any, frame: float) -> bool:
+    """Tell whether an object has a key at a frame of the scene: without one Blender replaces none, and makes no action.
+
+    AutoKeying makes one, and heeds the mode without a keying set alone.
+    """
+    animation = owner.animation_data
+    bag = action_get_channelbag_for_slot(animation.action, animation.action_slot) if animation is not None else None
+    if bag is None:
+        return False
+    at = animation.nla_tweak_strip_time_to_scene(frame, invert=True)
+    curves = (curve for curve in bag.fcurves if not curve.mute)
+    return any(abs(key.co.x - at) <= _SAME_FRAME for curve in curves for key in curve.keyframe_points)
 
 
 def _key_by_set(context: Context, keying_set: KeyingSet, channels: Sequence[_Keyable]) -> list[_Keyable]:
