@@ -15,6 +15,7 @@ from mathutils import Matrix, Vector
 
 import fabrik_addon
 from fabrik_addon.blender.rig.item_animation import revive_drivers
+from fabrik_addon.blender.solving.write_channels import auto_key
 from tests.blender.rigs import (
     activate,
     add_chain,
@@ -703,7 +704,7 @@ def keyed() -> Object:
     add_chain(armature, "bone2", 2, (0.4, 0.6, 1.6))
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
     edit = bpy.context.preferences.edit
-    edit.use_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
+    edit.use_auto_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
     bpy.context.scene.frame_set(7)
     return armature
 
@@ -853,16 +854,43 @@ def test_auto_key_with_a_keying_set_of_absolute_paths(keyed: Object) -> None:
     assert bag.fcurves.find(one_axis[0], index=2).group.name == "Twist"
 
 
-def test_auto_key_only_where_needed(keyed: Object) -> None:
+@pytest.mark.parametrize("with_set", [False, True])
+def test_auto_key_only_where_needed(keyed: Object, with_set: bool) -> None:
+    """As Blender has it, which with a keying set heeds the preference for keys that are inserted by hand."""
+    tools, edit = bpy.context.scene.tool_settings, bpy.context.preferences.edit
+    tools.use_keyframe_insert_keyingset, sets = with_set, bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == "WholeCharacter")
     bpy.ops.pose.fabrik_solve()
     before = curves_of(keyed)
-    bpy.context.preferences.edit.use_keyframe_insert_needed = True
+    edit.use_auto_keyframe_insert_needed, edit.use_keyframe_insert_needed = not with_set, with_set
     bpy.context.scene.frame_set(20)
     bpy.ops.pose.fabrik_solve()
     assert curves_of(keyed) == before
-    keyed.fabrik.chains[0].target.location = (0.6, -0.5, 1.4)
-    bpy.ops.pose.fabrik_solve()
-    assert any(keys[-1][0] == 20.0 for keys in curves_of(keyed).values())
+    bone = keyed.pose.bones["bone1"]
+    bone.rotation_euler.y += 0.1
+    auto_key(bpy.context, [(bone, "rotation_euler")])
+    keys = {index: len(found) for (path, index), found in curves_of(keyed).items() if "bone1" in path}
+    assert keys == {0: 1, 1: 2, 2: 1}
+    edit.use_auto_keyframe_insert_needed, edit.use_keyframe_insert_needed = with_set, not with_set
+    bpy.context.scene.frame_set(30)
+    bone.rotation_euler.y += 0.1
+    auto_key(bpy.context, [(bone, "rotation_euler")])
+    keys = {index: len(found) for (path, index), found in curves_of(keyed).items() if "bone1" in path}
+    assert keys == {0: 2, 1: 3, 2: 2}
+
+
+@pytest.mark.parametrize("with_set", [False, True])
+def test_auto_key_keys_what_is_seen_where_the_preferences_say_so(keyed: Object, with_set: bool) -> None:
+    tools, edit = bpy.context.scene.tool_settings, bpy.context.preferences.edit
+    tools.use_keyframe_insert_keyingset, sets = with_set, bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == "WholeCharacter")
+    edit.use_visual_keying, bone = True, keyed.pose.bones["bone1"]
+    limit = bone.constraints.new("LIMIT_ROTATION")
+    limit.use_limit_x, limit.owner_space = True, "LOCAL"
+    bone.rotation_euler = (0.5, 0.0, 0.0)
+    update()
+    auto_key(bpy.context, [(bone, "rotation_euler")])
+    assert abs(curves_of(keyed)['pose.bones["bone1"].rotation_euler', 0][0][1]) < 1e-6
 
 
 def test_auto_key_only_where_there_are_curves(keyed: Object) -> None:

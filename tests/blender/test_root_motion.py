@@ -83,7 +83,7 @@ def test_a_soft_chain_whose_root_follows_does_not_creep(locked: bool) -> None:
 def test_the_location_is_keyed_too() -> None:
     armature, _ = far_chain((3.0, 4.0, 7.0))
     edit = bpy.context.preferences.edit
-    edit.use_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
+    edit.use_auto_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
     bpy.ops.pose.fabrik_solve()
     curves = armature.animation_data.action.layers[0].strips[0].channelbags[0].fcurves

@@ -294,7 +294,7 @@ def test_a_chain_that_can_not_be_solved_puts_all_back() -> None:
 def test_auto_key_keys_the_scales_that_changed_and_frames_give_them_back() -> None:
     armature, chain = make_elastic_tail()
     scene, edit = bpy.context.scene, bpy.context.preferences.edit
-    edit.use_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
+    edit.use_auto_keyframe_insert_needed = edit.use_keyframe_insert_available = edit.use_visual_keying = False
     scene.tool_settings.use_keyframe_insert_auto = True
     shown = {}
     for frame, place in ((1, (0.4, 3.4, 1.2)), (10, (0.4, 0.9, 1.2)), (20, (1.0, 1.0, 3.8))):

@@ -83,8 +83,32 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
             use = _KEYED.get(name, "use_rot")
             options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
             with AutoKeying.options(keytype=tools.keyframe_type, **options):
-                AutoKeying.autokey_transformation(context, target)
+                AutoKeying.key_transformation(target, _options(context, None))
     return list(dict.fromkeys(target.name for target, name in channels if _keeps_keys_out(target, name)))
+
+
+def _options(context: Context, keying_set: KeyingSet | None) -> set[str]:
+    """Return what Blender's own auto-keying makes of the preferences, with or without a keying set.
+
+    AutoKeying's functions for it take those for keys that are inserted by hand, and none with a keying set.
+    """
+    tools, edit = context.scene.tool_settings, context.preferences.edit
+    visual, needed = edit.use_visual_keying, edit.use_auto_keyframe_insert_needed
+    available, replace = edit.use_keyframe_insert_available, tools.auto_keying_mode == 'REPLACE_KEYS'
+    if keying_set is not None:
+        needed, available, replace = edit.use_keyframe_insert_needed, False, False
+        if keying_set.use_insertkey_override_visual:
+            visual = keying_set.use_insertkey_visual
+        if keying_set.use_insertkey_override_needed:
+            needed = keying_set.use_insertkey_needed
+    wanted = {
+        'INSERTKEY_VISUAL': visual,
+        'INSERTKEY_NEEDED': needed,
+        'INSERTKEY_AVAILABLE': available,
+        'INSERTKEY_REPLACE': replace,
+        'INSERTKEY_CYCLE_AWARE': tools.use_keyframe_cycle_aware,
+    }
+    return {option for option, is_wanted in wanted.items() if is_wanted}
 
 
 def _has_keys_at(owner: Any, frame: float) -> bool:
@@ -103,7 +127,7 @@ def _has_keys_at(owner: Any, frame: float) -> bool:
 
 def _key_by_set(context: Context, keying_set: KeyingSet, channels: Sequence[_Keyable]) -> list[_Keyable]:
     """Key the channels that are in a keying set; return these."""
-    options = AutoKeying.keying_options_from_keyingset(context, keying_set)
+    options = _options(context, keying_set)
     keyed = []
     for owner in dict.fromkeys(target.id_data for target, _ in channels):
         own = [(target, name) for target, name in channels if target.id_data == owner]
