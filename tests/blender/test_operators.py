@@ -731,6 +731,16 @@ def test_auto_key_keys_the_rotation_of_every_bone_that_changed(keyed: Object) ->
     assert distance_left(keyed, keyed.fabrik.chains[0]) < 1e-4
 
 
+@pytest.mark.parametrize("with_set", [False, True])
+def test_auto_key_keys_between_two_frames_where_the_scene_is_there(keyed: Object, with_set: bool) -> None:
+    tools, sets = bpy.context.scene.tool_settings, bpy.context.scene.keying_sets_all
+    tools.use_keyframe_insert_keyingset = with_set
+    sets.active = next(entry for entry in sets if entry.bl_idname == "WholeCharacter")
+    bpy.context.scene.frame_set(7, subframe=0.5)
+    bpy.ops.pose.fabrik_solve()
+    assert {frame for keys in curves_of(keyed).values() for frame, _ in keys} == {7.5}
+
+
 def test_a_solve_that_changes_nothing_makes_no_keys(keyed: Object) -> None:
     bpy.ops.pose.fabrik_snap_target()
     bpy.ops.pose.fabrik_solve()

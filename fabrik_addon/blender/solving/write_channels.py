@@ -8,18 +8,17 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpy.types import Bone, PoseBone
-from bpy_extras.anim_utils import AutoKeying as _AutoKeying
 from bpy_extras.anim_utils import action_get_channelbag_for_slot
 
 from ..rig.rotation_channel import Values
-
-AutoKeying: Any = _AutoKeying
-"""``Any``, because the stub lacks its class methods."""
 
 if TYPE_CHECKING:
     from bpy.types import Context, KeyingSet, Object
 
     _Keyable = tuple[Object | PoseBone, str]
+    """An object or a bone and one of its channels."""
+    _Place = tuple[int, str]
+    """Of a channel the array index that is keyed, -1 for all, and the group of its curves."""
 
 _Owner = TypeVar("_Owner", bound="PoseBone | Bone")
 _Values = TypeVar("_Values", bound=Values)
@@ -30,8 +29,8 @@ _SAME_VALUE = 1e-7
 _SAME_FRAME = 0.01
 """Distance of a key from a frame at which it counts as there, as Blender has it."""
 
-_KEYED = {"location": "use_loc", "scale": "use_scale"}
-"""Channels that aren't of a rotation, with the option by which Blender keys them."""
+_LOCKS = {"location": "lock_location", "scale": "lock_scale", "rotation_euler": "lock_rotation"}
+"""Channels of three values, with their locks."""
 
 
 def write_channels(settings: Iterable[tuple[_Owner, tuple[str, _Values]]]) -> list[tuple[_Owner, tuple[str, _Values]]]:
@@ -65,33 +64,50 @@ def differ(old: Values, new: Values) -> bool:
 def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> list[str]:
     """Key channels, given with their bones or objects, if Blender's auto-keying is on, by its own rules.
 
+    ``bpy_extras.anim_utils.AutoKeying`` isn't used: it takes the preferences for keys that are inserted by hand, and of
+    a keying set what is selected; it keys whole frames alone, and makes actions where no key is to be inserted.
+
     Returns:
         the names of those that can't be keyed, each once.
     """
-    tools, keying_set = context.scene.tool_settings, context.scene.keying_sets_all.active
+    scene, tools = context.scene, context.scene.tool_settings
     if not tools.use_keyframe_insert_auto:
         return []
+    frame = scene.frame_current + scene.frame_subframe
     channels = [(target, name) for target, name in changed if not isinstance(target, Bone)]  # of Inherit Scale no keys
     if tools.auto_keying_mode == 'REPLACE_KEYS':
-        frame = context.scene.frame_current_final
         owners = {owner for owner in {target.id_data for target, _ in channels} if _has_keys_at(owner, frame)}
         channels = [(target, name) for target, name in channels if target.id_data in owners]
-    if tools.use_keyframe_insert_keyingset and keying_set is not None:
-        channels = _key_by_set(context, keying_set, channels)
+    keying_set = scene.keying_sets_all.active if tools.use_keyframe_insert_keyingset else None
+    if keying_set is None:
+        places = [_unlocked_places(target, name) for target, name in channels]
     else:
-        for target, name in channels:
-            use = _KEYED.get(name, "use_rot")
-            options = {option: option == use for option in ("use_loc", "use_rot", "use_scale")}
-            with AutoKeying.options(keytype=tools.keyframe_type, **options):
-                AutoKeying.key_transformation(target, _options(context, None))
-    return list(dict.fromkeys(target.name for target, name in channels if _keeps_keys_out(target, name)))
+        places = _places_in_set(context, keying_set, channels)
+    options, kept_out = _options(context, keying_set), []
+    for (target, name), found in zip(channels, places, strict=True):
+        for index, group in found:
+            target.keyframe_insert(
+                name, index=index, frame=frame, group=group, options=options, keytype=tools.keyframe_type
+            )
+        if found and _keeps_keys_out(target, name):
+            kept_out.append(target.name)
+    return list(dict.fromkeys(kept_out))
+
+
+def _unlocked_places(target: Object | PoseBone, name: str) -> list[_Place]:
+    """Return where a channel is keyed without a keying set: all of it, or each of its values that isn't locked."""
+    if name in _LOCKS:
+        locks = [*getattr(target, _LOCKS[name])]
+    elif target.lock_rotations_4d:
+        locks = [target.lock_rotation_w, *target.lock_rotation]
+    else:
+        locks = [all(target.lock_rotation)] * 4
+    group = target.name if isinstance(target, PoseBone) else "Object Transforms"
+    return [(i, group) for i, lock in enumerate(locks) if not lock] if any(locks) else [(-1, group)]
 
 
 def _options(context: Context, keying_set: KeyingSet | None) -> set[str]:
-    """Return what Blender's own auto-keying makes of the preferences, with or without a keying set.
-
-    AutoKeying's functions for it take those for keys that are inserted by hand, and none with a keying set.
-    """
+    """Return what Blender's own auto-keying makes of the preferences, with or without a keying set."""
     tools, edit = context.scene.tool_settings, context.preferences.edit
     visual, needed = edit.use_visual_keying, edit.use_auto_keyframe_insert_needed
     available, replace = edit.use_keyframe_insert_available, tools.auto_keying_mode == 'REPLACE_KEYS'
@@ -112,10 +128,7 @@ def _options(context: Context, keying_set: KeyingSet | None) -> set[str]:
 
 
 def _has_keys_at(owner: Any, frame: float) -> bool:
-    """Tell whether an object has a key at a frame of the scene: without one Blender replaces none, and makes no action.
-
-    AutoKeying makes one, and heeds the mode without a keying set alone.
-    """
+    """Tell whether an object has a key at a frame of the scene: without one Blender replaces none."""
     animation = owner.animation_data
     bag = action_get_channelbag_for_slot(animation.action, animation.action_slot) if animation is not None else None
     if bag is None:
@@ -125,26 +138,19 @@ def _has_keys_at(owner: Any, frame: float) -> bool:
     return any(abs(key.co.x - at) <= _SAME_FRAME for curve in curves for key in curve.keyframe_points)
 
 
-def _key_by_set(context: Context, keying_set: KeyingSet, channels: Sequence[_Keyable]) -> list[_Keyable]:
-    """Key the channels that are in a keying set; return these."""
-    options = _options(context, keying_set)
-    keyed = []
-    for owner in dict.fromkeys(target.id_data for target, _ in channels):
-        own = [(target, name) for target, name in channels if target.id_data == owner]
-        paths = _paths_in_set(context, keying_set, owner, [target for target, _ in own])
-        for target, name in own:
-            found = paths.get(target.path_from_id(name), [])
-            for index, group in found:
-                keytype = context.scene.tool_settings.keyframe_type
-                target.keyframe_insert(name, index=index, group=group, options=options, keytype=keytype)
-            keyed += [(target, name)] if found else []
-    return keyed
+def _places_in_set(context: Context, keying_set: KeyingSet, channels: Sequence[_Keyable]) -> list[list[_Place]]:
+    """Return where each channel is keyed by a keying set."""
+    paths = {
+        owner: _paths_in_set(context, keying_set, owner, [target for target, _ in channels if target.id_data == owner])
+        for owner in dict.fromkeys(target.id_data for target, _ in channels)
+    }
+    return [paths[target.id_data].get(target.path_from_id(name), []) for target, name in channels]
 
 
 def _paths_in_set(
     context: Context, keying_set: KeyingSet, owner: Any, targets: Sequence[Object | PoseBone]
-) -> dict[str, list[tuple[int, str]]]:
-    """Return the data paths of an object in a keying set, with the array indices (-1 is all) and groups of their keys.
+) -> dict[str, list[_Place]]:
+    """Return the data paths of an object in a keying set, and where each is keyed.
 
     A keying set without paths of its own has those of what is selected, and raises where that is nothing of its kind.
     Blender's own transforms give it what they changed.
@@ -157,7 +163,7 @@ def _paths_in_set(
                 keying_set.refresh()
         except RuntimeError:
             return {}
-    found: dict[str, list[tuple[int, str]]] = {}
+    found: dict[str, list[_Place]] = {}
     for path in keying_set.paths:
         if path.id == owner:
             group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
