@@ -94,8 +94,9 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
         solvers = _without_library(self, armature, [(solver, solver) for solver in solvers])
         changed = remove_rigs(context.view_layer, armature, solvers, self.keep_pose)
         if self.insert_keys:
+            frame = context.scene.frame_current + context.scene.frame_subframe
             for bone, name in changed:
-                bone.keyframe_insert(name)
+                bone.keyframe_insert(name, frame=frame)
         else:
             key_changes(self, context, changed)
 
