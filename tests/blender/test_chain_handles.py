@@ -151,6 +151,12 @@ def test_all_chains_that_share_a_target_follow_it() -> None:
     session = ChainDrag(layer(), armature, Grab("right2", "right2"))
     session.move(layer(), place)
     assert all((end_of(armature, chain) - place).length < 1e-3 for chain in armature.fabrik.chains)
+    session.confirm()
+    assert [chain.status for chain in armature.fabrik.chains] == ["REACHED", "REACHED"]
+    session = ChainDrag(layer(), armature, Grab("right2", "right2"))
+    session.move(layer(), Vector((-2.4, 0.0, 0.2)))
+    session.confirm()
+    assert [chain.status for chain in armature.fabrik.chains] == ["REACHED", "OUT_OF_REACH"]
 
 
 def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:

@@ -21,7 +21,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
 from ..rig.chain_bones import armature_of
-from ..rig.last_results import keep_result
+from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, shown_goals, target_position
@@ -81,6 +81,8 @@ class ChainDrag(BaseDrag):
 
     def _begin(self, view_layer: ViewLayer) -> None:
         self._target: Movable | None = None
+        self._results: dict[str, Result] = {}
+        """Of the last solve, by the names of the dragged chain and of those with the same target or pole."""
         if not self.grab.chain and self.grab.bone not in self.armature.pose.bones:
             raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
         self._read(view_layer)
@@ -138,7 +140,12 @@ class ChainDrag(BaseDrag):
         self._mirror(view_layer, solved)
         self._bring_targets(view_layer)
         index = next(i for i, chain in enumerate(solved) if chain.snapshot.bones.chain_name == self._name)
-        self.result = outcome_of(view_layer, self.armature, solved[index], solved[index + 1 :])
+        self._results = {
+            chain.snapshot.name: outcome_of(view_layer, self.armature, chain, solved[number + 1 :])
+            for number, chain in enumerate(solved)
+            if number == index or chain.snapshot.name in self._sharing_goals
+        }
+        self.result = self._results[self._name]
         self.distance_left = (self.tip_position - position).length
         self.others_off = sum(map(_is_off, (*solved[:index], *solved[index + 1 :])))
 
@@ -193,9 +200,14 @@ class ChainDrag(BaseDrag):
         return bool(self._channels.changed())
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
-        """End the drag here, and keep its result; return the changed channels: objects and bones, with their names."""
+        """End the drag here, and keep the results of the chains with the dragged target or pole.
+
+        Returns:
+            the changed channels: objects and bones, with the channels' names.
+        """
         if self.grab.chain and self.result is not None:
-            keep_result(self.armature, self.grab.chain, self.result)
+            for name, result in self._results.items():
+                keep_result(self.armature, name, result)
         return super().confirm()
 
     def _change(self, view_layer: ViewLayer, chain_count: int, pins: str) -> None:
