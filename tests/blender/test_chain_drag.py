@@ -454,6 +454,34 @@ def test_a_target_with_a_constraint_goes_where_blenders_own_move_takes_it(kind: 
     assert (place() - wanted).length < 1e-5 and (owner.location - location).length < 1e-5
 
 
+@pytest.mark.parametrize("kind", ["vertices", "a path", "a bone"])
+def test_a_target_goes_where_it_is_dragged_whatever_carries_it(kind: str) -> None:
+    armature = make_tail(3)
+    chain = add_chain(armature, "bone2", 3)
+    target = chain.target
+    if kind == "vertices":
+        leave_mode()
+        bpy.ops.mesh.primitive_cube_add(location=(1.0, 0.0, 0.0), rotation=(0.3, 0.2, 0.1))
+        target.parent, target.parent_type, target.parent_vertices = bpy.context.object, "VERTEX_3", (0, 1, 2)
+        target.parent.modifiers.new("bend", "SIMPLE_DEFORM").deform_method = "BEND"
+    elif kind == "a path":
+        leave_mode()
+        bpy.ops.curve.primitive_nurbs_path_add(location=(1.0, 1.0, 0.0))
+        target.parent = bpy.context.object
+        target.parent.data.use_path = target.parent.data.use_path_follow = True
+    else:
+        target.parent = make_tail(2, "Other", "other", (2.0, 0.0, 0.0))
+        target.parent_type, target.parent_bone = "BONE", "other1"
+        target.parent.pose.bones["other0"].rotation_quaternion = (0.9, 0.3, 0.2, 0.1)
+    enter_pose_mode(armature)
+    target.rotation_euler = (0.3, 0.1, 0.2)
+    update()
+    session = ChainDrag(layer(), armature, Grab("bone2", chain.name))
+    place = session.start_position + Vector((0.05, 0.1, -0.2))
+    session.move(layer(), place)
+    assert (target.matrix_world.translation - place).length < 1e-5
+
+
 def test_out_of_reach_and_limits_are_said() -> None:
     armature = make_tail(3)
     session = ChainDrag(layer(), armature, Grab("bone2"), 3)

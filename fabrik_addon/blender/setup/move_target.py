@@ -89,9 +89,9 @@ def movable(what: str, obj: Object, bone_name: str) -> Movable:
         raise FabrikError(f"{what} '{name}' can't move: its location is locked")
     if bone is not None and bone.bone.use_connect and bone.parent is not None:
         raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
-    own, outer = _outside_of(obj, bone)
-    place, world = outer @ own.translation, obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix
     active = [constraint for constraint in moved.constraints if is_active(constraint)]
+    own, outer = _outside_of(obj, bone, bool(active))
+    place, world = outer @ own.translation, obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix
     if any(_carries(constraint) for constraint in active):
         outer = world @ own.inverted_safe()
     elif any(constraint.type in _LIMITING for constraint in active):
@@ -101,7 +101,7 @@ def movable(what: str, obj: Object, bone_name: str) -> Movable:
     return Movable(what, moved, moved.location.copy(), obj, bone_name, world.to_translation(), unconstrained, to_own)
 
 
-def _outside_of(obj: Object, bone: PoseBone | None) -> tuple[Matrix, Matrix]:
+def _outside_of(obj: Object, bone: PoseBone | None, is_constrained: bool) -> tuple[Matrix, Matrix]:
     """Return the matrix of an object's or a bone's own channels, and the one from its space to the world.
 
     Neither has what constraints do. An object's space is that of its parent and its parent inverse, a bone's that of
@@ -110,10 +110,13 @@ def _outside_of(obj: Object, bone: PoseBone | None) -> tuple[Matrix, Matrix]:
     if bone is not None:
         own = obj.convert_space(pose_bone=bone, matrix=bone.matrix_basis, from_space='LOCAL', to_space='POSE')
         return own, obj.matrix_world
+    own, world = obj.matrix_basis, obj.matrix_world
     if obj.parent is None:
-        return obj.matrix_basis, Matrix()
-    # The local matrix has the constraints too, so they cancel.
-    return obj.matrix_basis, obj.matrix_world @ obj.matrix_local.inverted_safe() @ obj.matrix_parent_inverse
+        return own, Matrix()
+    if not is_constrained:
+        return own, world @ own.inverted_safe()
+    # The local matrix has the constraints too, so they cancel; but not what deforms a parent's vertices or path.
+    return own, world @ obj.matrix_local.inverted_safe() @ obj.matrix_parent_inverse
 
 
 def _carries(constraint: Constraint) -> bool:
