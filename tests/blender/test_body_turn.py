@@ -16,7 +16,7 @@ from fabrik_addon.blender.drag.body_turn import BodyTurn
 from fabrik_addon.blender.drag.drag_header import turn_text
 from fabrik_addon.blender.drag.turn_pointer import TurnPointer
 from fabrik_addon.blender.drag.view_projection import View
-from tests.blender.rigs import error_of, pose_of, update
+from tests.blender.rigs import error_of, everything, pose_of, update
 from tests.blender.test_mouse_to_world import make_view
 
 ops: Any = bpy.ops.pose
@@ -91,6 +91,12 @@ def test_a_turn_keeps_the_rotation_alone(human: Object) -> None:
     assert ops.fabrik_body_turn(handle="Chest", axis=Z, angle=0.3) == {"FINISHED"}
     chest = human.fabrik.body.handles["Chest"]
     assert chest.use_rotation and not chest.use_position
+
+
+def test_by_no_angle_there_is_nothing_to_undo(human: Object) -> None:
+    before = everything()
+    assert ops.fabrik_body_turn(handle="Head", angle=0.0) == {"CANCELLED"}
+    assert everything() == before
 
 
 def test_what_can_not_be_turned_is_named(human: Object) -> None:

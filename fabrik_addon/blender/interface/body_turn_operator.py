@@ -54,14 +54,18 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
             self.follows = follows_in_tool(context)
         return ModalDragOperator.invoke(self, context, event)
 
-    def run(self, context: Context) -> None:
-        axis = Vector(self.axis)
-        if not axis.length > 0.0:
-            raise FabrikError("The axis has no length")
-        session = self._begin(context)
-        session.turn(context.view_layer, Quaternion(axis.normalized(), self.angle))
-        session.finish(context.view_layer)
-        self._confirm(context, session)
+    def execute(self, context: Context) -> set[OperatorReturnItems]:
+        try:
+            axis = Vector(self.axis)
+            if not axis.length > 0.0:
+                raise FabrikError("The axis has no length")
+            session = self._begin(context)
+            session.turn(context.view_layer, Quaternion(axis.normalized(), self.angle))
+            session.finish(context.view_layer)
+        except FabrikError as error:
+            report(self, {'ERROR'}, str(error))
+            return {'CANCELLED'}
+        return self._confirm(context, session)
 
     def _begin(self, context: Context) -> BodyTurn:
         from ..drag.body_turn import BodyTurn
