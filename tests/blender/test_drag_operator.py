@@ -235,6 +235,12 @@ def test_at_another_frame_it_goes_on_and_cancel_gives_that_frames_pose() -> None
     assert pose_of(armature) == poses[5]
     scene.frame_set(1)
     assert pose_of(armature) == poses[1]
+    # At once, where the mode or the editor changes after the frame.
+    session = ChainDrag(bpy.context.view_layer, armature, Grab("bone3"), 3)
+    session.move(bpy.context.view_layer, place)
+    scene.frame_set(5)
+    session.cancel(bpy.context.view_layer)
+    assert pose_of(armature) == poses[5]
 
 
 def press(region: Any, kind: str, x: int, y: int) -> Any:

@@ -85,6 +85,7 @@ class BaseDrag(ABC):
         view_layer.update()
         check_evaluated(view_layer, self.armature, f"'{self.armature.name}'")
         self._channels = StartChannels()
+        self._frame = _scene_of(view_layer).frame_current_final
         self._begin(view_layer)
 
     @abstractmethod
@@ -160,8 +161,11 @@ class BaseDrag(ABC):
         return self._channels.changed()
 
     def cancel(self, view_layer: ViewLayer) -> None:
-        """End the drag with every channel as it was at the start, bit for bit."""
+        """End the drag with every channel as it was at the start, bit for bit; at another frame as that has it."""
         self.restore()
+        scene = _scene_of(view_layer)
+        if scene.frame_current_final != self._frame:
+            scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         view_layer.update()
 
     def restore(self) -> None:
@@ -200,3 +204,7 @@ class BaseDrag(ABC):
         """Write the channels of a solved chain, without an update."""
         for bone, channel in solved.settings:
             self._channels.write(bone, channel)
+
+
+def _scene_of(view_layer: ViewLayer) -> Scene:
+    return view_layer.id_data  # type: ignore[return-value]  # the stub has the base class of all data-blocks
