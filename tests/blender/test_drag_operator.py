@@ -204,7 +204,7 @@ def test_what_can_not_be_dragged_is_refused() -> None:
 
 
 def test_the_reason_is_said_where_it_can_not_be_used() -> None:
-    armature = make_tail(2)
+    armature: Any = make_tail(2)
     leave_mode()
     with pytest.raises(RuntimeError, match="Switch to Pose Mode"):
         drag()
@@ -212,6 +212,8 @@ def test_the_reason_is_said_where_it_can_not_be_used() -> None:
     armature.data.bones.active = None
     with pytest.raises(RuntimeError, match="Select the bone to drag"):
         drag()
+    armature.fabrik.body.parts.add()  # with a body a handle can be dragged
+    assert error_of(drag) == "Select the bone to drag"
 
 
 def test_at_another_frame_it_goes_on_and_cancel_gives_that_frames_pose() -> None:

@@ -265,6 +265,8 @@ class POSE_OT_fabrik_drag(_DragOperator):
             handle = find_handle(armature, self.handle)
             return BodyDrag(context.view_layer, armature, handle.name, self.pins, self.follows)
         name = self.bone or (active.name if active is not None else "")
+        if not name and self.grab != 'TARGET' and active_chain(armature) is None:
+            raise FabrikError("Select the bone to drag")
         if self.grab == 'TARGET' or not name:
             return ChainDrag(context.view_layer, armature, self._grab_of_chain(armature), pins=self.pins)
         if name not in armature.pose.bones:
