@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from bpy.types import Bone, PoseBone
 from bpy_extras.anim_utils import action_get_channelbag_for_slot
 
@@ -134,8 +135,12 @@ def _has_keys_at(owner: Any, frame: float) -> bool:
     if bag is None:
         return False
     at = animation.nla_tweak_strip_time_to_scene(frame, invert=True)
-    curves = (curve for curve in bag.fcurves if not curve.mute)
-    return any(abs(key.co.x - at) <= _SAME_FRAME for curve in curves for key in curve.keyframe_points)
+    for curve in bag.fcurves:
+        places = np.empty(2 * len(curve.keyframe_points), np.float32)
+        curve.keyframe_points.foreach_get("co", places)
+        if not curve.mute and (abs(places[::2] - at) <= _SAME_FRAME).any():
+            return True
+    return False
 
 
 def _places_in_set(context: Context, keying_set: KeyingSet, channels: Sequence[_Keyable]) -> list[list[_Place]]:
