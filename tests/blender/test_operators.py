@@ -15,7 +15,7 @@ from mathutils import Matrix, Vector
 
 import fabrik_addon
 from fabrik_addon.blender.rig.item_animation import revive_drivers
-from fabrik_addon.blender.solving.write_channels import auto_key
+from fabrik_addon.blender.solving.auto_key import auto_key
 from tests.blender.rigs import (
     activate,
     add_chain,

@@ -118,7 +118,7 @@ class AsBonesMixin:
 
 def key_changes(operator: Operator, context: Context, changed: Iterable[tuple[Object | PoseBone | Bone, str]]) -> None:
     """Key what an operator has changed, if auto-keying is on, and report what can't be keyed, as Blender's own do."""
-    from ..solving.write_channels import auto_key
+    from ..solving.auto_key import auto_key
 
     if names := [f"'{name}'" for name in auto_key(context, changed)]:
         report(operator, {'WARNING'}, f"Not keyed: {listed(names)}: an action is linked, or its curves are locked")
