@@ -209,6 +209,23 @@ def test_a_pin_holds_and_needs_no_target() -> None:
 
 
 @pytest.mark.parametrize("root", ["FIXED", "TRANSLATE"])
+@pytest.mark.parametrize("count", [3, 0])
+def test_a_pin_of_a_soft_chain_holds(count: int, root: str) -> None:
+    """It slipped by a tenth of the chain's length: softness eased the chain into full extension."""
+    armature = make_y()
+    pinned = add(armature, "arm2.R", count, softness=0.6, root_motion=root)
+    if count == 0:
+        add(armature, "arm2.L", 0, (0.0, -0.1, 0.0))
+    base, hand = armature.pose.bones["arm0.R" if count else "trunk0"], armature.pose.bones["arm2.R"]
+    before = base.head.copy(), hand.tail.copy()
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert pinned.status == "REACHED"
+        assert (hand.tail - before[1]).length < 1e-4
+        assert (base.head - before[0]).length < (1e-4 if count else 0.1)
+
+
+@pytest.mark.parametrize("root", ["FIXED", "TRANSLATE"])
 def test_a_pin_with_its_rotation_stays_as_it_is_however_far_another_chain_is_pulled(root: str) -> None:
     armature = make_y()
     add(armature, "arm2.L", 0, (9.0, 2.0, 3.0), root_motion=root)
