@@ -420,6 +420,17 @@ def test_hands_of_chains_with_roots_of_their_own_meet() -> None:
     assert (armature.pose.bones["a2"].head - armature.pose.bones["b2"].head).length < 1e-4 * 3
 
 
+def test_a_soft_chain_beside_hands_that_meet_is_eased_from_its_own_root() -> None:
+    """Its target was eased toward a point below all bones: the end stayed 1.2 of the chain's length away from it."""
+    armature = make_armature([*tail_bones(3, "a"), *tail_bones(3, "b", (2.0, 0.0, 0.0))])
+    for name, other in (("a2", "b finger"), ("b2", "a finger")):
+        set_chain(armature, name, 3, armature).subtarget = other
+    soft = add(armature, "a1", 2, (0.5, -0.5, -0.6), softness=0.05)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert {chain.status for chain in armature.fabrik.chains} == {"REACHED"}
+    assert distance_left(armature, soft) < 1e-4
+
+
 @pytest.mark.parametrize("met", ["bone0", "bone3"])
 def test_a_ring_closes_on_itself(met: str) -> None:
     armature = make_armature(tail_bones(12))

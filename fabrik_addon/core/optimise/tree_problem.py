@@ -448,7 +448,10 @@ def _with_body_tasks(problem: TreeProblem) -> TreeProblem:
 def _eased_places(
     start: StartTree, aims: Sequence[PositionTask], softness: Sequence[float]
 ) -> tuple[list[PositionTask], list[bool]]:
-    """Return where effectors of a tree with a fixed root are brought, and whether softness keeps each from its aim."""
+    """Return where effectors of a tree with a fixed root are brought, and whether softness keeps each from its aim.
+
+    Of several roots that hang on an anchor the one counts from which the way to the effector starts.
+    """
     places: list[PositionTask] = []
     eased: list[bool] = []
     for aim, soft in zip(aims, softness, strict=True):
@@ -456,10 +459,12 @@ def _eased_places(
             places.append(aim)
             eased.append(False)
             continue
-        reach = start.length(0, aim.joint) or 1.0
-        seen = scale(aim.target, 1.0 / reach)
+        base, lengths = _lengths_between(start.tree, 0, aim.joint)
+        (rx, ry, rz), reach = start.points[base], sum(lengths) or 1.0
+        seen = relative_to(aim.target, start.points[base], reach)
         eased.append(bool(is_eased(SCALAR, seen, soft)))
-        places.append(PositionTask(aim.joint, scale(soft_target(SCALAR, seen, soft), reach)))
+        x, y, z = scale(soft_target(SCALAR, seen, soft), reach)
+        places.append(PositionTask(aim.joint, (rx + x, ry + y, rz + z)))
     return places, eased
 
 
