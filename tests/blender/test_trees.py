@@ -529,6 +529,47 @@ def test_influence_of_one_chain_leaves_the_other_alone() -> None:
     assert none.name
 
 
+@pytest.mark.parametrize("influence", [1e-3, 0.5, 0.999])
+@pytest.mark.parametrize("kind", ["free", "locked", "limited", "root"])
+def test_an_arm_reaches_beside_a_trunk_of_less_influence(kind: str, influence: float) -> None:
+    """It was rotated as if the whole solve had been applied to the trunk: by 0.12 of its length off its target."""
+
+    def solved(share: float) -> tuple[Object, Any]:
+        armature = make_y()
+        root = {"root_motion": "TRANSLATE"} if kind == "root" else {}
+        add(armature, "trunk2", 3, (0.9, 0.3, -0.4), influence=share, **root)
+        arm, elbow = add(armature, "arm2.L", 3, (-0.5, -0.6, 0.2)), armature.pose.bones["arm1.L"]
+        if kind == "locked":
+            elbow.rotation_mode, elbow.lock_rotation = 'XYZ', (False, True, False)
+        if kind == "limited":
+            elbow.use_ik_limit_x, elbow.ik_min_x, elbow.ik_max_x = True, -0.2, 1.5
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        return armature, arm
+
+    whole, _ = solved(1.0)
+    armature, arm = solved(influence)
+    # With a locked axis a tree comes near, whatever the influence.
+    assert arm.status == "REACHED" or kind == "locked"
+    assert distance_left(armature, arm) < (1e-2 if kind == "locked" else 1e-4)
+    for name in ("trunk0", "trunk1", "trunk2"):
+        share = Quaternion().slerp(whole.pose.bones[name].rotation_quaternion, influence)
+        assert share.rotation_difference(armature.pose.bones[name].rotation_quaternion).angle < 1e-3
+    if influence == 0.999 and kind != "locked":
+        turned = np.abs(matrices_of(armature)[:, :3, :3] - matrices_of(whole)[:, :3, :3])
+        assert turned.max() < 0.01
+
+
+def test_an_arm_that_a_trunk_of_less_influence_keeps_away_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    """The message named single precision, which allows errors of a millionth."""
+    armature = make_y()
+    add(armature, "trunk2", 3, (0.9, 0.3, -0.4), influence=0.01)
+    arm = add(armature, "arm2.L", 3, (0.8, 0.3, -0.4))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert arm.status == "OUT_OF_REACH"
+    (warning,) = warnings_in(capfd)
+    assert "single precision" not in warning
+
+
 def test_limits_hold_in_a_tree() -> None:
     armature = make_y()
     for bone in armature.pose.bones:
