@@ -528,6 +528,30 @@ def test_limits_and_locks_hold_and_the_bones_stretch_by_what_they_take(kind: str
             assert bone.rotation_euler.x >= least - 1e-4 and abs(bone.rotation_euler.y) < 1e-4
 
 
+@pytest.mark.parametrize("offset", [0.1, 0.3])
+@pytest.mark.parametrize("kind", ["lock", "constraint"])
+def test_bones_with_locks_stretch_to_the_target_where_they_do_not_touch(kind: str, offset: float) -> None:
+    """The tip stayed off by up to 1.3 % of the length: stretch rotates links beside which the bones lie."""
+    first, second = Bone("a", (0, 0, 0), (0, 0, 1)), Bone("b", (offset, 0, 1), (offset, 0.2, 2), "a")
+    third = Bone("c", (offset, 0.2 + offset, 2), (offset, offset, 3), "b")
+    armature = make_armature([first, second, third])
+    middle = armature.pose.bones["b"]
+    if kind == "lock":
+        middle.rotation_mode, middle.lock_rotation = "XYZ", (False, True, False)
+    else:
+        limit = middle.constraints.new("LIMIT_ROTATION")
+        limit.owner_space = "LOCAL"
+        for axis in "xyz":
+            for name, value in (("use_limit", True), ("min", -0.5), ("max", 0.6)):
+                setattr(limit, f"{name}_{axis}", value)
+    chain = set_chain(armature, "c", 3, make_empty("Target", (1.5, 1.0, 3.0)))
+    chain.use_stretch, chain.stretch_max = True, 2.0
+    update()
+    for _ in range(2):
+        solve()
+        assert chain.status == "REACHED" and distance_left(armature, chain) < 1e-4
+
+
 def test_a_root_that_may_follow_does_so_when_the_bones_are_as_long_as_they_may_be() -> None:
     armature, chain = make_elastic_tail((0.0, 0.0, 4.0))
     chain.root_motion = "TRANSLATE"

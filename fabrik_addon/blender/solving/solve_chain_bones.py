@@ -29,8 +29,8 @@ from ...core.model.frame_transport import aim_frame
 from ...core.optimise.least_rotation import PATIENCE
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_rotations
-from ..rig.bone_stretch import stretched_settings
-from ..rig.chain_bones import ChainBones
+from ..rig.bone_stretch import read_links, stretched_settings
+from ..rig.chain_bones import ChainBones, bone_matrices
 from ..rig.rotation_channel import Channel, Setting, locked_channel_for, nearest_values
 from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
@@ -270,7 +270,10 @@ def _projected(
 
     A pose stretched by ``k`` is the pose scaled by ``k`` about the root: so the projection is of a chain that isn't
     stretched, for goals nearer to the root by ``k``. The factor is the one that brings the scaled tip nearest to the
-    target, and the projection is repeated for it while that brings the tip nearer.
+    target, and the projection is repeated for it while that brings the tip nearer. Where stretch rotates links
+    (``stretched_pose``) the stretched tip is elsewhere than the scaled one, and the next projection is for a target
+    that is moved by what is left: without that an arm of unconnected bones, one with a locked axis, ended 1.3 % of its
+    length off a target that it reaches.
 
     This loop isn't ``stretch_links`` of the core, whose every pose is a solve of a whole batch, without stretch at
     first. Here every pose is projected from the one solution, the first at the stretch of that solution, and its target
@@ -283,19 +286,21 @@ def _projected(
     root, target = Vector(_point(snapshot.start.root)), Vector(goals.targets[0].tolist())
     length, factor = snapshot.chain.total_length, float(cast(float, solution.stretch))
     best: ProjectedPose | None = None
+    moved = Vector()
     for _ in range(_STRETCHED_PROJECTIONS):
         nearer = goals
         if factor > 1.0:
             options = replace(options, softness=0.0)
             reached = Vector(_point(solution.points[-1])) if solution.status == Status.OUT_OF_REACH else target
-            nearer = _scaled_goals(goals, root, reached, factor)
+            nearer = _scaled_goals(goals, root, reached + moved, factor)
         found = project_onto_constraints(bones, nearer, options, solution, rotations)
         tip = Vector(nearer.targets[0].tolist()) - found.residual - root
         residual = (target - root) - tip
         factor = 1.0
         if residual.length > options.tolerance * length:
-            factor = _factor(tip, target - root, snapshot.options.stretch_max)
-            residual = (target - root) - factor * tip
+            factor = _factor(tip, target + moved - root, snapshot.options.stretch_max)
+            stretched_tip = _stretched_tip(bones, found.rotations, factor)
+            residual, moved = (target - root) - stretched_tip, factor * tip - stretched_tip
         found = replace(found, residual=residual, error=residual.length / length)
         if best is not None and found.error > _NO_STRETCH_GAIN * best.error:
             break
@@ -304,6 +309,12 @@ def _projected(
             break
     assert best is not None  # the first one is
     return best, stretch
+
+
+def _stretched_tip(bones: ChainBones, rotations: Sequence[Quaternion], factor: float) -> Vector:
+    """Return where the tip is, from the root, of a chain with other rotations whose links are longer by a factor."""
+    links = read_links(bones.line, bone_matrices(bones, rotations), bones.use_tail)
+    return sum((link.aside + link.factor(factor) * link.along for link in links), Vector())
 
 
 def _factor(tip: Vector, target: Vector, most: float) -> float:
