@@ -35,6 +35,7 @@ from tests.blender.rigs import (
     rotation_of,
     set_chain,
     set_rotation,
+    tail_bones,
     update,
     warnings_in,
 )
@@ -502,6 +503,22 @@ def test_what_limits_keep_away_is_said_with_the_bones_at_their_limit(capfd: pyte
     assert "'bone0'" in warning
     assert "X" in warning
     assert "'bone1'" not in warning.partition("limited")[2]
+
+
+def test_a_target_at_just_the_length_is_not_said_to_be_too_near(capfd: pytest.CaptureFixture[str]) -> None:
+    """To rounding it is neither nearer nor farther: the message said that the bones reach at least -1 m."""
+    armature = make_armature(tail_bones(3))
+    limit(armature.pose.bones["bone1"], ((0.0, 0.6), LOCKED, LOCKED))
+    chain = set_chain(armature, "bone2", 3, make_empty("target"))
+    length = float(links_of(armature, chain).sum())
+    for seed in (51, 89, 137):
+        for bone in armature.pose.bones:
+            bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+        chain.target.location = length * random_direction(np.random.default_rng(seed))
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    warnings = warnings_in(capfd)
+    assert any("out of reach" in warning for warning in warnings)
+    assert not any("at least" in warning for warning in warnings)
 
 
 def test_locked_bones_are_named_as_locked(capfd: pytest.CaptureFixture[str]) -> None:

@@ -237,12 +237,14 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
     softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max
     if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
         return f"softness keeps the tip from its target beyond {100.0 * (1.0 - softness):.3g} % of the reach"
-    if away.length > chain.total_length:
+    # A target at just the chain's length is neither side of it to rounding, but beyond the least.
+    least = 2.0 * max(chain.links) - chain.total_length
+    if away.length > least:
         bound = f"at most {length_text(units, scale * most * chain.total_length)}"
         if most > 1.0:
             bound += f", stretched to {100.0 * most:.4g} %"
     else:
-        bound = f"at least {length_text(units, scale * (2.0 * max(chain.links) - chain.total_length))}"
+        bound = f"at least {length_text(units, scale * least)}"
     return f"that is {length_text(units, _world_length(armature, away))} from the root, and these bones reach {bound}"
 
 
