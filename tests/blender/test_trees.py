@@ -442,6 +442,20 @@ def test_a_ring_closes_on_itself(met: str) -> None:
     assert chain.status == "REACHED"
 
 
+@pytest.mark.parametrize("root", ["FIXED", "TRANSLATE"])
+def test_a_ring_that_its_longest_bone_keeps_open_says_so(root: str) -> None:
+    """With a root that follows it was said to be stalled, after more than 300 iterations at each solve."""
+    bones = [Bone("long", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)), Bone("short", (0.0, 0.0, 1.0), (0.1, 0.0, 1.4), "long")]
+    armature = make_armature([*bones, Bone("last", (0.1, 0.0, 1.4), (0.0, 0.0, 1.7), "short")])
+    chain = set_chain(armature, "last", 0, armature)
+    chain.subtarget, chain.root_motion = "long", root
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert chain.status == "OUT_OF_REACH"
+    assert chain.iterations_used < 50
+    shortest = 1.0 - sum(bone_lengths(armature)[1:])
+    assert (armature.pose.bones["last"].tail - armature.pose.bones["long"].head).length < 1.05 * shortest
+
+
 def test_a_target_bone_that_nothing_turns_is_a_place_like_any_other() -> None:
     """It is above the first bone that turns; where the root takes it along it can't be a target."""
     armature = make_armature(tail_bones(4))

@@ -537,7 +537,11 @@ def _points(start: StartTree, rows: Array, kind: str, mask: Mask | None = None) 
 def _beyond_reach(
     start: StartTree, places: Sequence[PositionTask], pinned: Sequence[bool], is_root_fixed: bool
 ) -> list[float]:
-    """Return by how much the links on the way are too short, or too unequal, to reach each target."""
+    """Return by how much the links on the way are too short, or too unequal, to reach each target.
+
+    Of a joint that is to meet another one they are the links between both, which close no ring if one of them is longer
+    than all others together. Roots that move hang on no anchor: they may come as near to each other as they have to.
+    """
     tree = start.tree
     fixed: list[tuple[int, Vector]] = [(0, start.points[0])] if is_root_fixed else []
     fixed += [
@@ -554,6 +558,9 @@ def _beyond_reach(
                     base, lengths = _lengths_between(tree, joint, place.joint)
                     distance = math.dist(place.target, start.points[base] if joint == 0 else point)
                     most = max(most, distance - sum(lengths), 2.0 * max(lengths) - sum(lengths) - distance)
+        elif is_root_fixed or not tree.structure.is_anchor:
+            _, lengths = _lengths_between(tree, place.meets, place.joint)
+            most = 2.0 * max(lengths) - sum(lengths)
         found.append(most if most > ROUNDING else 0.0)
     return found
 
