@@ -584,6 +584,18 @@ def test_an_arm_that_a_trunk_of_less_influence_keeps_away_says_so(capfd: pytest.
     assert "single precision" not in warning
 
 
+def test_a_bone_beside_shared_bones_of_less_influence_is_not_said_to_be_stalled(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    armature = make_y()
+    add(armature, "arm2.R", 0, (-0.3, 0.8, -0.6), influence=0.5)
+    alone = add(armature, "arm0.L", 3, (-0.4, 0.5, 0.3))
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert alone.status == "OUT_OF_REACH"
+    (warning,) = warnings_in(capfd)
+    assert warning.endswith("the bones above its root are held by chain 'arm2.R'")
+
+
 def test_limits_hold_in_a_tree() -> None:
     armature = make_y()
     for bone in armature.pose.bones:

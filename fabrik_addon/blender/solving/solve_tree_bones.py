@@ -415,7 +415,7 @@ def _blended(read: ReadTree, snapshots: Sequence[Snapshot], goals: Goals, whole:
             part = _Part([number for number, snapshot in enumerate(snapshots) if snapshot.influence >= level], held)
             whole = _solved_beside(read, part, found.rotations, goals, first)
             for number, state, distance in zip(part.chains, whole.solution.status, whole.solution.error, strict=True):
-                is_held = state == Status.LIMITED != first.status[number]
+                is_held = state not in (Status.REACHED, first.status[number])
                 status[number], error[number] = int(Status.OUT_OF_REACH) if is_held else state, distance
         rotations = [
             here if number in held else after if max(influences) == 1.0 else before.slerp(after, max(influences))
