@@ -32,6 +32,7 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     make_tail,
+    matrices_of,
     pose_of,
     random_direction,
     random_rotation,
@@ -366,3 +367,54 @@ def test_a_bone_that_is_locked_about_an_axis_bends_toward_the_pole_and_stays(see
     update()
     moved = max((bone.head - there.translation).length for bone, there in zip(armature.pose.bones, before, strict=True))
     assert moved < 0.02 or bend_off(armature, chain) < 0.95 * off, (moved, off)
+
+
+@pytest.mark.parametrize("seed", [0, 4, 10, 12, 22, 32, 56])
+def test_solving_again_within_limit_rotation_keeps_the_rotation_as_it_is(seed: int) -> None:
+    """A second solve took another way to what limits leave of the rotation: bones rotated by up to 50 degrees."""
+    armature, chain, rng = tail_with_rotation(seed)
+    for bone in bones_of(armature, chain):
+        limit = bone.constraints.new("LIMIT_ROTATION")
+        limit.owner_space = "LOCAL"
+        for axis in "xyz":
+            least = rng.uniform(-1.0, -0.2)
+            setattr(limit, f"use_limit_{axis}", bool(rng.random() < 0.7))
+            setattr(limit, f"min_{axis}", least)
+            setattr(limit, f"max_{axis}", least + rng.uniform(0.4, 1.5))
+    solve_twice(armature, chain)
+
+
+@pytest.mark.parametrize("locks", [{"bone0": (0,), "bone1": (0, 1), "bone2": (0, 1)}, {"bone1": (0, 2)}])
+def test_a_chain_with_locks_takes_the_rotation_that_it_can(locks: dict[str, tuple[int, ...]]) -> None:
+    """It stayed away from the rotation, and came to it when it was solved again."""
+    armature, chain, _ = tail_with_rotation(11 if len(locks) > 1 else 15)
+    for name, axes in locks.items():
+        for axis in axes:
+            armature.pose.bones[name].lock_rotation[axis] = True
+    solve_twice(armature, chain)
+    desired = chain.target.matrix_world.to_quaternion() @ Quaternion(chain.rotation_offset)
+    tip = armature.pose.bones[chain.tip].matrix.to_quaternion()
+    assert tip.rotation_difference(desired).angle < 1e-3
+
+
+def tail_with_rotation(seed: int) -> tuple[Object, Any, np.random.Generator]:
+    """Four bones in Euler angles whose last one is to rotate with the target."""
+    rng = np.random.default_rng(seed)
+    armature = make_tail(4)
+    chain = set_chain(armature, "bone3", 4, make_empty("target", 2.6 * random_direction(rng)))
+    for bone in bones_of(armature, chain):
+        bone.rotation_mode = "XYZ"
+    update()
+    chain.use_rotation = True
+    chain.target.rotation_euler = rng.normal(size=3) * 0.6
+    update()
+    return armature, chain, rng
+
+
+def solve_twice(armature: Object, chain: Any) -> None:
+    """Solve, and check that the target is reached and solving again changes nothing."""
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert chain.status == "REACHED"
+    before = matrices_of(armature)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    np.testing.assert_allclose(matrices_of(armature), before, atol=2e-3)

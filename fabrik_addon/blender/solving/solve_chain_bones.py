@@ -27,6 +27,7 @@ from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.quaternions import Quaternion as ComponentQuaternion
 from ...core.model.frame_transport import aim_frame
 from ...core.optimise.least_rotation import PATIENCE
+from ...core.optimise.pole_task import POINTED
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_rotations
 from ..rig.bone_stretch import read_links, stretched_settings
@@ -34,7 +35,13 @@ from ..rig.chain_bones import ChainBones, bone_matrices
 from ..rig.rotation_channel import Channel, Setting, locked_channel_for, nearest_values
 from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
-from .constraint_projection import ProjectedPose, feasible_pose, project_onto_constraints, refined_projection
+from .constraint_projection import (
+    ProjectedPose,
+    angle_off,
+    feasible_pose,
+    project_onto_constraints,
+    refined_projection,
+)
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -176,8 +183,9 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals) -> tuple[ProjectedPo
     """Return the feasible pose of a solve, and the factor by which it is stretched.
 
     The first solve has too few iterations to search within limits from other starts: the least squares of the
-    projection go on from its pose. A second one has all iterations, where a target within reach isn't reached by that.
-    With the second one alone four sheared bones with an unreachable target took 24 ms instead of 8.
+    projection go on from its pose. A second one has all iterations, where a target within reach isn't reached by that,
+    or the last bone hasn't the target's rotation: a chain with locks stayed 139 degrees from one that it can take. With
+    the second one alone four sheared bones with an unreachable target took 24 ms instead of 8.
     """
     bones, options = snapshot.bones, snapshot.options
     best: tuple[ProjectedPose, float] | None = None
@@ -185,12 +193,21 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals) -> tuple[ProjectedPo
         solution = solve_components(snapshot.start, goals, replace(options, iterations=iterations))
         rotations = bones.with_free(bone_rotations(snapshot.parent_frames, solution.frames))
         found = _projected(snapshot, goals, solution, rotations)
-        best = found if best is None or found[0].error < best[0].error else best
+        best = found if best is None or _is_better(snapshot, goals, found[0], best[0]) else best
         is_away = best[0].status == Status.OUT_OF_REACH
-        if best[0].error <= options.tolerance or is_away or iterations == options.iterations:
+        is_met = goals.rotations is None or angle_off(bones, goals, best[0].rotations) <= POINTED
+        if (best[0].error <= options.tolerance and is_met) or is_away or iterations == options.iterations:
             break
     assert best is not None  # there is a first solve
     return best
+
+
+def _is_better(snapshot: Snapshot, goals: Goals, found: ProjectedPose, best: ProjectedPose) -> bool:
+    """Tell whether a pose is nearer to the target than another one, or to pole and rotation where both reach it."""
+    if goals.rotations is None or max(found.error, best.error) > snapshot.options.tolerance:
+        return found.error < best.error
+    angle, least = (angle_off(snapshot.bones, goals, one.rotations) for one in (found, best))
+    return angle < least
 
 
 def nearest_channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
