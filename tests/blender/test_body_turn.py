@@ -131,8 +131,8 @@ def test_hips_that_come_behind_their_turn_come_back_to_the_start(human: Object) 
     """The angle that was left stayed that of the step before: a turn by 0 ended 1 degree off."""
     before, layer = pose_of(human), bpy.context.view_layer
     session = BodyTurn(layer, human, "Hips")
-    for angle in (15.0, 30.0, 45.0, 60.0, 75.0, 58.5, 42.0, 25.5, 9.0, 0.2, 0.0):
-        session.turn(layer, Quaternion(X, -math.radians(angle)))
+    for angle in (60.0, 2.0, 0.1, 0.0):
+        session.turn(layer, Quaternion(Y, math.radians(angle)))
     assert session.angle_left > 0.0 and pose_of(human) != before, "it is still on its way"
     while not session.is_settled:
         session.settle(layer)

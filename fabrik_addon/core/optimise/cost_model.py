@@ -4,35 +4,37 @@
 
     C(q) = sum_k rho_k(|r_k(q)|) + (q - q0)^T P (q - q0)
 
-Here r_k is the residual of task k, the way from its value to its target, and rho_k its loss (``task_loss``); q0 is the
-reference pose, and P the diagonal matrix of the posture task's weights. With r the residuals of all tasks,
-``J = -dr/dq``, and W the diagonal matrix of ``rho_k'(|r_k|) / (2 |r_k|)``, the forces of the tasks are ``f = W r``.
-Half the cost's gradient is ``-(J^T f + P (q0 - q))``, half its second derivatives are ``J^T W J + K + P``.
+Here r_k is the residual of task k, the way from its value to its target times the root of its weight, and rho_k its
+loss (``task_loss``); q0 is the reference pose, and P the diagonal matrix of the posture task's weights. With r the
+residuals of all tasks, ``J = -dr/dq``, and W the diagonal matrix of ``rho_k'(|r_k|) / (2 |r_k|)``, the forces of the
+tasks are ``f = W r``. Half the cost's gradient is ``-(J^T f + P (q0 - q))``, and half its second derivatives are
+``J^T W J + K + P``.
 
 K is what Gauss-Newton steps leave out, as far as it is computed here. It is the sum of four parts:
 
 1. ``-sum f . d^2p/dq^2`` over the points p that forces pull: joints with targets, points at the floor, the center of
    mass; and the same of the torques on bones with rotations (``TaskStack.curvature``). The residuals of poles, looks
    and swivels count as linear in the coordinates.
-2. What changes of a swing's half-sines change of the axes about which they rotate their bone (``_of_swings``).
+2. The rotation of a swing's own axes by changes of its half-sines (``_of_swings``).
 3. ``-Loss.softening``: a bounded force grows by less than W times the change of its residual.
-4. Where a coordinate is far from the reference pose (``LONG_WAY``), minus what the second derivatives of the posture
-   task are less than P (``_of_posture``).
+4. Where a coordinate of any pose is far from the reference pose (``LONG_WAY``), minus what P exceeds the second
+   derivatives of the posture task by (``_of_posture``).
 
 Without K in any step a target beyond reach took 25 to 44 steps instead of 3 to 19 (medians of seeded paths of Rigify's
 human, bench row "body-paths").
 
-Which forces K is computed with depends on the first level, that of pins. Its w is up to 1e9: where pins are met but for
-what the curvature of the tasks has left of a step, that remainder times w is no force. So where the first level is met
-(``HELD``), f is ``W r`` of the residual ``r - J dq`` that the model of the step before leaves: the Lagrange multipliers
-of that step's subproblem (Nocedal and Wright, section 18.1). With ``W r`` of the pose itself a step of 2e-3 to 4e-3 was
-followed by one of at most 3.3e-3, with these by one of at most 5e-4 (bench row "body-path"). Where the first level
-isn't met, f is ``W r``.
+Which forces K is computed with depends on the first level, that of pins, or without pins of targets that are nearly
+met; an empty one counts as met. Its w is up to 1e9: where pins are met but for what the curvature of the tasks has left
+of a step, that remainder times w is no force. So where the first level is met (``HELD``), f is ``W(l) l`` with the
+residual ``l = r - J dq`` that the model of the step before leaves: where forces have no bounds, the Lagrange
+multipliers of that step's subproblem (Nocedal and Wright, section 18.1). With ``W r`` of the pose itself a step of 2e-3
+to 4e-3 was followed by one of at most 3.3e-3, with these by one of at most 5e-4 (bench row "body-path"). Where the
+first level isn't met, f is ``W r``.
 
-The first step of a descent is without K. No step before it tells the forces, and ``W r`` doesn't: at w = 3e4 a target
-that has moved by 0.01 pulls with all of its force. With K of the forces that balance the others by least squares
-(section 18.3), where the step without K was long, seeded paths of Rigify's human beside a fixed root took 24 percent
-more time from rest.
+The first step of a descent is without K, in a batch the steps until one pose has taken one. No step before it tells the
+forces, and ``W r`` doesn't: at w = 3e4 a target that has moved by 0.01 pulls with all of its force. With K of the
+forces that balance the others by least squares (section 18.3), where the step without K was long, seeded paths of
+Rigify's human beside a fixed root took 24 percent more time from rest.
 """
 
 from typing import NamedTuple
@@ -61,7 +63,8 @@ in the change."""
 
 LONG_WAY = 0.5
 """Largest coordinate of the way to the reference pose, in radians or the tree's units, up to which the posture task's
-second derivatives count as P: those of a rotation vector of this length are less by 2 percent (``_of_posture``)."""
+second derivatives count as P: those of a rotation vector with such coordinates are less by 2 to 6 percent
+(``_of_posture``)."""
 
 
 class Swings(NamedTuple):
@@ -275,7 +278,7 @@ def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
     first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
     share, nx, nz = share.take(near, -1), normals[..., near, 0], normals[..., near, 1]
     swings = state.swing_twists.take(stack.tree.structure.ellipses[near], -2)
-    most = np.maximum((1.0 / share - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)
+    most = np.maximum((1.0 / np.maximum(share, NEAR_ELLIPSE) - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)
     if not stack.batch:
         down[first] = down[second] = -np.inf
         up[first], up[second] = most, np.inf

@@ -26,7 +26,7 @@ ACTIVE_SET_ROUNDS = 5
 
 LEAST_CURVATURE = 1e-2
 """Four times the least eigenvalue of J^T W J + K + (1 + lambda) P that counts as positive (``positive_inverse``): with
-a smaller one lambda is raised. The posture task's weights are 0.25 and more."""
+a smaller one ``damped_step`` changes the matrix. The posture task's weights are 0.25 and more."""
 
 LEAST_RAISED, MORE_DAMPING, DAMPING_ROUNDS = 4.0, 2.0, 12
 """The least value that lambda is raised to, the factor by which it is raised, and trials at most, until the second
@@ -57,14 +57,14 @@ class Step(NamedTuple):
     change: Array
     """dq (..., N + S)."""
     active: NDArray[np.bool_]
-    """(..., 2, N + S) which coordinates are at their upper, and at their lower limits."""
+    """(..., 2, N + S) which coordinates the last round put at their upper, and at their lower limits."""
     is_optimal: Condition
     """Whether the last round left the active set as it was."""
     is_whole: bool
     """Whether the step is with second derivatives, ``CostModel.curvature``."""
     inverse: Array
-    """(..., N + S, N + S) of the second derivatives of the coordinates that aren't at their limits, 0 of the others;
-    along normal and tangent of the model's swings."""
+    """(..., N + S, N + S) of the step's matrix over the coordinates that ``change`` doesn't hold at limits, 0 of the
+    others; along normal and tangent of the model's swings."""
 
     def to_second_order(self, model: CostModel, off: Array) -> Array:
         """Return the change (..., N + S) that takes back what residuals are off by (..., M) after the step.
@@ -87,7 +87,7 @@ def damped_step(
     ``DAMPING_ROUNDS`` trials don't suffice.
     """
     step = newton_step(stack, model, damping, active)
-    if step is None:
+    if step is None and model.curvature is not None:
         step = newton_step(stack, model._replace(curvature=None), damping, active)
         if step is not None and np.abs(step.change).max(initial=0.0) > GAUSS_NEWTON_STEP:
             step = None
@@ -110,7 +110,7 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
     here, swings, jacobian = model.here, model.swings, model.by_swings
     metric = np.asarray(1.0 + damping)[..., None] * stack.posture_weights
     hessian = model.hessian()
-    diagonal = hessian.reshape(*stack.batch, -1)[..., :: metric.shape[-1] + 1]
+    diagonal = np.einsum("...ii->...i", hessian)
     if swings.are_round(stack.posture_weights):
         diagonal += metric
     else:

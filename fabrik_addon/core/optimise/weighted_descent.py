@@ -3,7 +3,7 @@
 """A descent of the cost of tasks by weight and the posture task: Newton steps with a Levenberg-Marquardt damping.
 
 The step and the cost that it reduces are those of ``newton_step`` and ``cost_model``; the step's damping lambda changes
-by the ratio of the reduction of the cost to that of the model (Nielsen 1999).
+by the ratio of the reduction of the cost to that of the model (Nielsen 1999, with at least 0.1 for 1/3).
 
 Before its cost is compared a trial is corrected to second order (``_Descent._corrected``): pins, and targets that are
 nearly met, are stiff, and the set of poses that meet them is curved.
@@ -19,7 +19,7 @@ from ..math.operations import TINY, Array, Component, Condition
 from .cost_model import PoseCost, cost_at, dot, forces_at, modelled, with_forces
 from .held_descent import LONGEST
 from .newton_step import Step, damped_step
-from .task_loss import OF_BODY, Firmness, loss_of
+from .task_loss import Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import State
 
@@ -72,8 +72,8 @@ class Beginning(Enum):
     NEAR = auto()
     """Near a solution: that of the frame before, or of a descent with other tasks or weights."""
     MOVE = auto()
-    """In a drag: near the solution of the move before, but for the first move. The descent ends earlier
-    (``least_cost``)."""
+    """In a drag, after the first move: near the solution of the move before. The descent ends earlier
+    (``_end_where_settled``)."""
 
 
 def least_cost(
@@ -81,7 +81,7 @@ def least_cost(
     start: State,
     reference: State,
     steps: int,
-    firmness: Firmness = OF_BODY,
+    firmness: Firmness,
     begins: Beginning = Beginning.FAR,
     within: float = math.inf,
 ) -> tuple[State, Any, Any]:
@@ -98,8 +98,8 @@ def least_cost(
         within: largest difference of a coordinate from the reference pose's, beyond which the descent ends.
 
     Returns:
-        the last state, how many steps were taken, and whether the descent ended before its trials were used up: a
-        number and a bool of one pose, arrays (F,) of many.
+        the last state, how many steps were taken after a comparison of costs, and whether the descent has ended by
+        itself: a number and a bool of one pose, arrays (F,) of many.
     """
     descent = _Descent(stack, start, reference, firmness, begins)
     for _ in range(steps):
@@ -137,12 +137,12 @@ class _Descent:
         """The forces of the tasks at the pose (``cost_model``)."""
 
     def try_step(self) -> None:
-        """Take a step if it reduces the cost, and change lambda by how well the model has told by how much.
+        """Take a step if it reduces the cost, and change lambda by the ratio of the actual to the modelled reduction.
 
         The last step, by which no coordinate changes by more than ``CONVERGED``, is taken without another evaluation:
-        on closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. So is
-        one up to ``SETTLED`` of poses of a batch that have ended before others: of 100 frames one was 0.15 degrees off
-        without it.
+        on closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. So is,
+        where the last pose of a batch ends thus, one up to ``SETTLED`` of poses that have ended before: of 100 frames
+        one was 0.15 degrees off without it.
         """
         ops = self._ops
         self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pose of least cost of tasks by weight, in which what is nearly met is met exactly.
 
-1. A descent by weight (``weighted_descent``) leaves of each task's residual what its force needs: F / w or less.
+1. A descent by weight (``weighted_descent``) leaves of each task's residual what the task's force needs: f / w near the
+   target, more as f comes near its bound F.
 2. Residuals of positions, rotations and points at the floor that are short by then (``Firmness.nearly_met``) are
    brought to 0 by short steps, longer ones are shortened by a share that falls with their length (``_share_met``), so
    that the pose stays a continuous function of the targets (``exact_steps``). Looks keep the residuals that they have;
@@ -37,7 +38,7 @@ Solve where a target has moved a little. Without that the core took 3.2 ms inste
 one that leads farther than ``SHORT_STEP``: with all of them seeded paths of Rigify's human took 17.1 steps from rest
 instead of 13.5."""
 
-NEAR, BESIDE = 4.0 / 3.0, 10.0
+SHARE_WIDTH, LENGTH_WIDTH = 4.0 / 3.0, 10.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
 
 AWAY, FAR_AWAY = 0.035, 0.06
@@ -63,11 +64,11 @@ class Descended(NamedTuple):
 
     state: State
     steps: int
-    """How many were taken."""
+    """How many were taken after a comparison of costs."""
     is_converged: bool
-    """Whether the descent ended before its steps were used up."""
+    """Whether the descent has ended by itself."""
     by_weight: State
-    """The state before what was nearly met was met exactly."""
+    """Where the descent of the next frame starts: the state before what was nearly met was met exactly."""
     of_targets: State | None = None
     """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
 
@@ -98,7 +99,7 @@ def descend_by_weight(
         stack: tasks by level, and a tree with posture weights.
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to.
-        steps: at most, in each descent.
+        steps: trials at most of the descents with all tasks.
         firmness: weights and forces of the levels.
         begins: how far from the solution the pose to start from is. Where it is ``FAR``, a descent with
             ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead from the reference pose to a solution up to
@@ -158,9 +159,9 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
     more steps, unless it leaves more than ``SLOWLY_MET`` of the residual, and there has been no second descent. Beside
-    bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. Where
-    that fails, too, the state is that after the damped steps of ``meet_all``; after a second descent, without rotations
-    and poles, it is that after the further steps. With strict firmness it is the one before where ``meet_all`` doesn't
+    bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. If
+    both fail, the state is that of ``meet_all``; after a second descent, without rotations and poles, it is that of
+    ``meet_slowly``. With strict firmness it is the one before where ``meet_all`` doesn't
     meet the goals: poses would jump where more steps do.
     """
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
@@ -253,14 +254,14 @@ def _target_lengths(stack: TaskStack, state: State) -> list[float]:
     return [math.hypot(*task.residual(state.placed)) for task, _ in _target_tasks(stack)]
 
 
-def _smooth_step(value: float, low: float, high: float) -> float:
-    """Return 0 at ``low``, 1 at ``high``, and ``t^2 (3 - 2 t)`` in between, t the share of the way."""
-    t = min(1.0, max(0.0, (value - low) / (high - low)))
+def _smooth_step(value: float, none: float, all_of_it: float) -> float:
+    """Return 0 at ``none`` and before, 1 at ``all_of_it`` and after, ``t^2 (3 - 2 t)`` at a share t of the way."""
+    t = min(1.0, max(0.0, (value - none) / (all_of_it - none)))
     return t * t * (3.0 - 2.0 * t)
 
 
 def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
-    """Return the first level, and below it the tasks whose targets are brought some share of the way to them."""
+    """Return the first level, and below it the tasks with targets at which a share of each residual is met."""
     levels: list[list[tuple[Task, Component]]] = [list(stack.levels[0])]
     for level in stack.levels[1:]:
         shares = [
@@ -284,12 +285,13 @@ def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
 def _share_met(error: float, firmness: Firmness) -> float:
     """Return the share of a residual that is met exactly at the end, by its length r, in the tree's units.
 
-    All of it up to a = ``nearly_met``, and beyond a length of ``a / (1 + (e / c)^2) + e / (1 + (e / b)^2)`` with
-    e = r - a, b = ``NEAR`` a and c = ``BESIDE`` a, times a smooth step to none at ``Firmness.far_from_met`` a: at the
-    end of its reach a body gains the last millimetres by large rotations, and would jump to them where a target comes
-    into reach. Where that length falls, it falls by less than a fifth of the target's motion: with a share that fell to
-    0 within 0.02 units the hand went back while its target went on. Without the smooth step, which left 1.5e-4 units of
-    a target beyond reach at 50 a, the bones of a human rotated by ten times the median step's rotation there.
+    A residual up to a = ``nearly_met`` is met whole; of a longer one the length ``a / (1 + (e / c)^2) + e / (1 + (e /
+    b)^2)`` with e = r - a, b = ``SHARE_WIDTH`` a and c = ``LENGTH_WIDTH`` a, times a smooth step to none at
+    ``Firmness.far_from_met`` a: at the end of its reach a body gains the last millimetres by large rotations, and would
+    jump to them where a target comes into reach. Where that length falls, it falls by less than a fifth of the target's
+    motion: with a share that fell to 0 within 0.02 units the hand went back while its target went on. Without the
+    smooth step, which left 1.5e-4 units of a target beyond reach at 50 a, the bones of a human rotated by ten times the
+    median step's rotation there.
     """
     nearly_met, far = firmness.nearly_met, firmness.far_from_met * firmness.nearly_met
     if error <= nearly_met:
@@ -298,7 +300,7 @@ def _share_met(error: float, firmness: Firmness) -> float:
         return 0.0
     beyond = error / nearly_met - 1.0
     fading = _smooth_step(error, far, nearly_met)
-    length = 1.0 / (1.0 + (beyond / BESIDE) ** 2) + beyond / (1.0 + (beyond / NEAR) ** 2)
+    length = 1.0 / (1.0 + (beyond / LENGTH_WIDTH) ** 2) + beyond / (1.0 + (beyond / SHARE_WIDTH) ** 2)
     return fading * length * nearly_met / error
 
 

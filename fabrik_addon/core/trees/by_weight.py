@@ -20,8 +20,8 @@ from ..problem import Options
 from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
 
 MOVE_STEPS = 12
-"""Steps at most of a move of a body, whose next move goes on from there. With as few a chest that was turned by 18
-degrees at once, with balance, ended 8 degrees off.
+"""Trials at most of a move of a body after the first one, whose next move goes on from there. With as few a chest that
+was turned by 18 degrees at once, with balance, ended 8 degrees off.
 
 Chains, of which ``Options.is_move`` is never said, take up to ``TREE_STEPS``: with 12 a closed path of a hand opened by
 41 degrees instead of 1.7."""

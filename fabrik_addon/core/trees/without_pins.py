@@ -9,9 +9,11 @@
 2. Where tasks can't all be met they are weighed against each other and against the posture task
    (``optimise.weighted_solution``): targets pull with bounded forces (``solution._statuses`` names the cause).
 3. Where that ends in a local minimum short of the targets, or with a chain bent away from its pole, both start again
-   from FABRIK's pose (``fabrik.tree_passes``), then from poses with all coordinates changed by one number, unless a
-   target is beyond reach, or targets are proven to exclude each other (``optimise.reach_proof``): other starts led to
-   the same poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead of 38.
+   from the reference pose, unless that was the first start, from FABRIK's pose (``fabrik.tree_passes``), and from poses
+   with one number added to all coordinates of the bones. They don't after a frame that has missed a target, where a
+   target is beyond reach, nor where targets are proven to exclude each other (``optimise.reach_proof``): other starts
+   led to the same poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead
+   of 38.
 """
 
 from collections.abc import Iterator
@@ -96,8 +98,8 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
        that aren't too large, and targets beyond reach pull. This stage is left out where there are both targets beyond
        reach and poles or rotations, and where the solution of the frame before was found by weight; but with targets
        beyond reach and neither poles nor rotations it always comes.
-    3. Where there are poles or rotations, and the start isn't the solution of the frame before: the targets alone are
-       held, from the same start.
+    3. Where there are poles or rotations, and the start isn't the solution of the frame before: targets within reach
+       are held and those beyond pull, from the same start, and chains are rotated to their poles.
     4. All tasks are weighed against each other and against the posture task (``weighted_descent``), from where the last
        of the stages before has ended, but for stage 2 with poles or rotations. From a start that isn't the solution of
        the frame before they weigh less at first (``OF_TREES_FROM_FAR``).
@@ -172,11 +174,9 @@ def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
         EffectorPull(
             place.joint,
             near.placed.joints[place.joint] if place.target is None else place.target,
-            (1e-3 if excess else 10.0 if pinned else 1.0) * weight,
+            (1e-3 if excess else 1.0) * weight,
         )
-        for place, weight, pinned, excess in zip(
-            problem.places, problem.weights, problem.pinned, problem.beyond_reach, strict=True
-        )
+        for place, weight, excess in zip(problem.places, problem.weights, problem.beyond_reach, strict=True)
     ]
     roots = tree.structure.roots if options.moves_root else ()
     swept = sweep_tree(tree, start.points, start.frames, pulls, Stop(SWEEP_TOLERANCE, options.iterations), roots)
