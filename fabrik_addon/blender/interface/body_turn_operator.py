@@ -54,17 +54,13 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
             self.follows = follows_in_tool(context)
         return ModalDragOperator.invoke(self, context, event)
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        try:
-            axis = Vector(self.axis)
-            if not axis.length > 0.0:
-                raise FabrikError("The axis has no length")
-            session = self._begin(context)
-            session.turn(context.view_layer, Quaternion(axis.normalized(), self.angle))
-            session.finish(context.view_layer)
-        except FabrikError as error:
-            report(self, {'ERROR'}, str(error))
-            return {'CANCELLED'}
+    def run(self, context: Context) -> set[OperatorReturnItems]:
+        axis = Vector(self.axis)
+        if not axis.length > 0.0:
+            raise FabrikError("The axis has no length")
+        session = self._begin(context)
+        session.turn(context.view_layer, Quaternion(axis.normalized(), self.angle))
+        session.finish(context.view_layer)
         return self._confirm(context, session)
 
     def _begin(self, context: Context) -> BodyTurn:
@@ -78,7 +74,6 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
         return TurnEvents(context, event, session)
 
     def _confirm(self, context: Context, session: BodyTurn) -> set[OperatorReturnItems]:
-
         axis, self.angle = session.turned.to_axis_angle()
         self.axis = axis
         changed = session.confirm()

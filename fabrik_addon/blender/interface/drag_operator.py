@@ -16,7 +16,7 @@ from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
 from ..translation.messages import in_interface, report
-from .operator_mixins import PoseModeMixin, key_changes
+from .operator_mixins import ReportErrorsMixin, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..drag.modal_events import ModalEvents
 
 
-class ModalDragOperator(PoseModeMixin, Operator):
+class ModalDragOperator(ReportErrorsMixin, Operator):
     """Runs a session by mouse and keys: invoke, modal, cancel."""
 
     # GRAB_CURSOR as in Blender's own transform: at a viewport's edge the pointer continues at the opposite edge.
@@ -126,15 +126,11 @@ class _DragOperator(ModalDragOperator):
         options={'SKIP_SAVE'},
     )
 
-    def execute(self, context: Context) -> set[OperatorReturnItems]:
-        try:
-            session = self._begin(context)
-            if self.properties.is_property_set("position"):
-                session.move(context.view_layer, Vector(self.position))
-                session.finish(context.view_layer)
-        except FabrikError as error:
-            report(self, {'ERROR'}, str(error))
-            return {'CANCELLED'}
+    def run(self, context: Context) -> set[OperatorReturnItems]:
+        session = self._begin(context)
+        if self.properties.is_property_set("position"):
+            session.move(context.view_layer, Vector(self.position))
+            session.finish(context.view_layer)
         return self._confirm(context, session)
 
     def _events_of(self, context: Context, event: Event, session: BaseDrag) -> ModalEvents:
@@ -159,7 +155,6 @@ class _DragOperator(ModalDragOperator):
         return Grab(chain.tip, chain.name, is_pole=is_pole)
 
     def _confirm(self, context: Context, session: BaseDrag) -> set[OperatorReturnItems]:
-
         self.position, self.pins = session.position, session.pins
         changed = session.confirm()
         key_changes(self, context, changed)

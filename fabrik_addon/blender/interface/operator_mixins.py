@@ -50,13 +50,13 @@ class ReportErrorsMixin(PoseModeMixin):
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:
-            self.run(context)
+            return self.run(context) or {'FINISHED'}
         except FabrikError as error:
             report(self, {'ERROR'}, str(error))
             return {'CANCELLED'}
-        return {'FINISHED'}
 
-    def run(self, context: Context) -> None:
+    def run(self, context: Context) -> set[OperatorReturnItems] | None:
+        """Do what the operator is for, and return its result; None where it has finished."""
         raise NotImplementedError
 
 
