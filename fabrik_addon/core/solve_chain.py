@@ -258,9 +258,9 @@ def _stretched_status(
     unit, distance = start.chain.total_length, distance_between(ops, found.points[0], target)
     # L < d <= stretch_max L: the stretched links are long enough, so joint limits are the cause of the error.
     long_enough = (distance > unit) & (distance <= options.stretch_max * unit) & (start.constrained_chain is not None)
+    is_limited = (found.status == _OUT_OF_REACH) & long_enough
     # The next stage compares with the eased target: a tip at the eased target that isn't at the target is out of reach.
-    status = ops.where(found.status == _REACHED, _OUT_OF_REACH, found.status)
-    status = ops.where((found.status == _OUT_OF_REACH) & long_enough, _LIMITED, status)
+    status = ops.where(is_limited, _LIMITED, ops.where(found.status == _REACHED, _OUT_OF_REACH, found.status))
     return ops.where(found.error <= options.tolerance, _REACHED, status)
 
 

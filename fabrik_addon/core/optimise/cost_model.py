@@ -42,7 +42,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.factorisation import damped_inverse
 from ..math.operations import Array, Component
 from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS
 from ..model.tree_motions import TreeMotions
@@ -56,10 +55,6 @@ NEAR_ELLIPSE = 0.5
 HELD = 1e-6
 """Length of the first level's residual, in the tree's units, up to which it is met and the forces are those of the
 model. Of 20 feasible poses of a body with straight limbs, turned far, two weren't found with these in all steps."""
-
-SHORT_STEP = 0.2
-"""Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
-in the change."""
 
 LONG_WAY = 0.5
 """Largest coordinate of the way to the reference pose, in radians or the tree's units, up to which the posture task's
@@ -288,17 +283,3 @@ def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
         down[..., columns] = np.where(is_near, -np.inf, down[..., columns])
         up[..., columns] = np.where(is_near, room, up[..., columns])
     return down, up, Swings(first, second, np.where(is_near, nx, 1.0), np.where(is_near, nz, 0.0))
-
-
-def pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
-    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
-
-    Args:
-        rows: (..., M, N) of J.
-        weights: (..., N) W.
-        damping: lambda over the trace of ``J W J^T``.
-    """
-    weighted = rows * weights[..., None, :]
-    normal = weighted @ rows.swapaxes(-1, -2)
-    least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12
-    return (damped_inverse(normal, least) @ weighted).swapaxes(-1, -2)

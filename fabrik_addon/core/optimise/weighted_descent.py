@@ -105,7 +105,9 @@ def least_cost(
     descent = _Descent(stack, start, reference, firmness, begins)
     for _ in range(steps):
         descent.try_step()
-        if stack.ops.all(descent.is_done) or np.abs(descent.here.toward).max(initial=0.0) > within:
+        if np.abs(descent.here.toward).max(initial=0.0) > within:
+            return descent.here.state, descent.taken, False
+        if stack.ops.all(descent.is_done):
             break
     return descent.here.state, descent.taken, descent.is_done
 

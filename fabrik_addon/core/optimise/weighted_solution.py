@@ -21,7 +21,7 @@ import numpy as np
 
 from ..math.operations import Component
 from .balance_task import BalanceTask
-from .cost_model import SHORT_STEP, cost_at
+from .cost_model import cost_at
 from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
 from .held_descent import LONGEST, TREE_STEPS
 from .look_at_task import LookAtTask
@@ -30,6 +30,10 @@ from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
 from .weighted_descent import Beginning, least_cost
+
+SHORT_STEP = 0.2
+"""Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
+in the change."""
 
 FEW_STEPS = 8
 """Trials in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
@@ -110,7 +114,7 @@ def descend_by_weight(
     if begins is Beginning.FAR and firmness.from_far is not None:
         if start is reference:
             ended = least_cost(stack, start, reference, FEW_STEPS, firmness, Beginning.NEAR, SHORT_STEP)
-            if ended[2] and np.abs(stack.to_reference(start, ended[0])).max(initial=0.0) <= SHORT_STEP:
+            if ended[2]:
                 return met_exactly(stack, ended, firmness, reference, of_targets)
             before = ended[1]
         start, more, _ = least_cost(stack, start, reference, steps, firmness.from_far)
