@@ -164,9 +164,13 @@ class BaseDrag(ABC):
         """End the drag with every channel as it was at the start, bit for bit; at another frame as that has it."""
         self.restore()
         scene = _scene_of(view_layer)
-        if scene.frame_current_final != self._frame:
+        if not self.is_at_start_frame(scene):
             scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         view_layer.update()
+
+    def is_at_start_frame(self, scene: Scene) -> bool:
+        """Tell whether a scene is at the frame of the pose at the start."""
+        return scene.frame_current_final == self._frame
 
     def restore(self) -> None:
         """Restore every channel without an update: for a window that closes or a file that loads."""

@@ -64,7 +64,6 @@ class ModalEvents(ABC):
         self.is_snapping = context.scene.tool_settings.use_snap
         self._inverts_snapping = False
         self._is_precise = False
-        self._frame = _frame(context)
         self._moved_at = 0.0
         """When the session was moved last, seconds of a clock."""
         self.key_error = ""
@@ -118,8 +117,7 @@ class ModalEvents(ABC):
 
     def _follow_frame(self, context: Context) -> None:
         """Let the session begin anew where the scene is at another frame than its pose at the start."""
-        if _frame(context) != self._frame:
-            self._frame = _frame(context)
+        if not self.session.is_at_start_frame(context.scene):
             self.session.restart(context.scene, context.view_layer)
 
     def _note_move(self, context: Context) -> None:
@@ -131,7 +129,7 @@ class ModalEvents(ABC):
     def _settle(self, context: Context) -> None:
         """Let a body settle by a step where the mouse rests; any add-on's timer leads here."""
         is_resting = time.monotonic() - self._moved_at >= _REST_SECONDS
-        if is_resting and not self.session.is_settled and _frame(context) == self._frame:
+        if is_resting and not self.session.is_settled and self.session.is_at_start_frame(context.scene):
             self.session.settle(context.view_layer)
 
     def _wait(self, context: Context, event: Event) -> ModalResult:
@@ -238,10 +236,6 @@ def _is_in_viewport(context: Context, event: Event) -> bool:
 def _is_over(region: Region, event: Event) -> bool:
     mouse = mouse_in(region, event)
     return 0 <= mouse.x < region.width and 0 <= mouse.y < region.height
-
-
-def _frame(context: Context) -> float:
-    return context.scene.frame_current_final
 
 
 def _turns_view(context: Context, event: Event) -> bool:
