@@ -79,7 +79,7 @@ def _numbered(parts: Sequence[Part], armature: Object) -> tuple[Part, ...]:
 
 def _start_of(part: Part, bone: PoseBone, by_name: Mapping[str, Part]) -> str:
     """Return the name of the first bone of the arm or leg of a part; empty of one of neither."""
-    limb = next((limb for limb in _LIMBS if part.role in limb), set[Role]())
+    limb = _limb_of(part.role)
     start = ""
     for one in [bone, *bone.parent_recursive] if limb else []:
         above = by_name.get(one.name)
@@ -87,6 +87,11 @@ def _start_of(part: Part, bone: PoseBone, by_name: Mapping[str, Part]) -> str:
             break
         start = start if above is None else one.name
     return start
+
+
+def _limb_of(role: Role) -> set[Role]:
+    """Return the roles of the arm or leg that a role is of; none of one of neither."""
+    return next((limb for limb in _LIMBS if role in limb), set())
 
 
 def _reasons(whole: Recognition, armature: Object, usable: Sequence[bool], moved: Mapping[str, str]) -> dict[int, str]:
@@ -100,7 +105,7 @@ def _reasons(whole: Recognition, armature: Object, usable: Sequence[bool], moved
     found = {}
     for part in whole.parts:
         bone = bones[part.bone]
-        limb = next((limb for limb in _LIMBS if part.role in limb), set[Role]())
+        limb = _limb_of(part.role)
         above = (one.name for one in bone.parent_recursive if one.name in by_ik and roles.get(one.name) in limb)
         mover = moved.get(bone.name) or moved.get(next(above, ""))
         if mover is not None:

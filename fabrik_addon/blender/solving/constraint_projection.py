@@ -36,6 +36,7 @@ from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
+from ...core.math.quaternion_arrays import angle_between
 from ...core.math.vectors import first_direction
 from ...core.optimise.least_rotation import PATIENCE
 from ...core.optimise.pole_task import POINTED, pole_angle
@@ -223,9 +224,8 @@ def angle_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) 
     bend = 0.0 if goals.poles is None else _angle_to_pole(bones, goals, rotations)
     if goals.rotations is None:
         return bend
-    desired = Quaternion(goals.rotations[0].tolist())
-    shown = bone_matrices(bones, rotations)[-1].to_quaternion()
-    return math.hypot(bend, 2.0 * math.acos(min(1.0, abs(desired.dot(shown)))))
+    shown = np.array(bone_matrices(bones, rotations)[-1].to_quaternion())
+    return math.hypot(bend, float(angle_between(goals.rotations[0], shown)))
 
 
 def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:

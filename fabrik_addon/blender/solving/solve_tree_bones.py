@@ -401,8 +401,9 @@ def _blended(read: ReadTree, snapshots: Sequence[Snapshot], goals: Goals, whole:
         goals: of the tree.
         whole: the pose at influence 1.
     """
+    bones = [{bone.name for bone in one.bones.bones} for one in snapshots]
     own = [
-        [one.influence for one in snapshots if name in {bone.name for bone in one.bones.bones}]
+        [one.influence for one, names in zip(snapshots, bones, strict=True) if name in names]
         for name in read.bones.tree.names
     ]
     levels = sorted({snapshot.influence for snapshot in snapshots})
