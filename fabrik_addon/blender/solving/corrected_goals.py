@@ -11,7 +11,6 @@ pulled by 0.06.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -20,6 +19,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import Goals
+from ...core.math.quaternion_arrays import angle_between
 from .solve_tree_bones import ReadTree, first_joint
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def largest_difference(group: Group, a: Deviations, b: Deviations) -> float:
 
 
 def _angle(a: Quaternion, b: Quaternion) -> float:
-    return 2.0 * math.acos(min(1.0, abs(a.dot(b))))
+    # An arc cosine of single precision can exceed ``CORRECTED`` where the rotations are the same.
+    return float(angle_between(np.array(a), np.array(b)))
 
 
 def cost_of(group: Group) -> float:
