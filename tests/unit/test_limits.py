@@ -20,8 +20,10 @@ from fabrik_addon.core.model.joint_limits import (
     ellipse_normal,
     ellipse_share,
     joint_limits,
+    outside_by,
     rotation_of,
     swing_twist,
+    widened,
 )
 from scripts.benchmark.limit_sets import violation
 from tests.unit.chains import matrix, quaternion, seeds, turn, turn_angle
@@ -360,3 +362,27 @@ def test_a_range_of_twists_may_lie_beyond_180_degrees(ends: tuple[float, float])
     wide = high - low > 2.0 * math.pi - 0.2
     assert wide or abs(np.dot(near, rotation_of(SCALAR, (0.0, high, 0.0)))) == pytest.approx(1.0, abs=1e-12)
     assert "Y" in axes_at_limit(joint, rotation_of(SCALAR, (0.0, high, 0.0))) or wide
+
+
+# Widened limits
+
+
+@given(limits(), coordinates)
+def test_widened_limits_hold_a_rotation_and_all_that_the_limits_hold(
+    ends: tuple[Angles, Angles], s: Coordinates
+) -> None:
+    q = rotation_of(SCALAR, s)
+    wider = widened(*ends, q)
+    assert outside_by(joint_limits(*wider), q) < 1e-5
+    if outside_by(joint_limits(*ends), q) == 0.0:
+        assert wider == ends
+    for low, high, wider_low, wider_high in zip(*ends, *wider, strict=True):
+        assert (wider_low <= low and high <= wider_high) or (low == high and wider_low == wider_high)
+
+
+def test_a_hinge_that_is_bent_aside_stays_a_joint_of_one_axis() -> None:
+    ends = ((0.0, 0.0, 0.0), (2.5, 0.0, 0.0))
+    (lx, ly, lz), (ux, uy, uz) = widened(*ends, rotation_of(SCALAR, (-0.1, 0.3, 0.05)))
+    assert (lx, ux) == pytest.approx((-2.0 * math.asin(0.1), 2.5))
+    assert ly == uy == pytest.approx(0.3)
+    assert lz == uz == pytest.approx(2.0 * math.asin(0.05))

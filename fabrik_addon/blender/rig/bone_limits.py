@@ -17,6 +17,7 @@ from bpy.types import LimitRotationConstraint
 from mathutils import Euler, Quaternion
 
 from ...core import FabrikError
+from ...core.model.joint_limits import widened
 from .overrides import is_active, is_limit
 from .rotation_channel import rotation_locks, rotation_of
 
@@ -80,6 +81,33 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
     for axis in _resting_locks(bone) if with_locks else ():
         lower[axis] = upper[axis] = min(0.0, upper[axis])
     return (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2])
+
+
+def limits_with_pose(bone: PoseBone, limits: Limits) -> Limits:
+    """Return a bone's limits, widened to hold its own rotation as it is: those of a body in a captured pose, say.
+
+    Clamped to the limits instead, the hips of a captured kick turned by 40 degrees when a hand was pulled by 3 cm.
+    A bone that Blender itself clamps, by a Limit Rotation constraint, has its limits.
+    """
+    lower, upper = limits
+    is_clamped = any(is_limit(constraint) and is_active(constraint) for constraint in bone.constraints)
+    if is_clamped or any(low > high for low, high in zip(lower, upper, strict=True)):
+        return limits
+    q = rotation_of(bone)
+    return widened(lower, upper, (q.w, q.x, q.y, q.z))
+
+
+def limits_in_other_poses(bone: PoseBone, limits: Limits, with_constraints: bool = True) -> Limits:
+    """Return limits of a bone without those that its rotation locks are in the pose at hand.
+
+    Args:
+        bone: the bone.
+        limits: with its locks, and perhaps widened (``limits_with_pose``): what these allow is allowed.
+        with_constraints: as in ``limits_of``.
+    """
+    (ax, ay, az), (bx, by, bz) = limits
+    (cx, cy, cz), (dx, dy, dz) = limits_of(bone, with_locks=False, with_constraints=with_constraints)
+    return (min(ax, cx), min(ay, cy), min(az, cz)), (max(bx, dx), max(by, dy), max(bz, dz))
 
 
 def check_limits(bone: PoseBone, limits: Limits) -> None:

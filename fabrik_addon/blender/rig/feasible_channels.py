@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, cast
 
 from mathutils import Quaternion
 
-from ...core.model.joint_limits import JointLimits, clamp_rotation, joint_limits, outside_by
-from .bone_limits import UNLIMITED, Limits, euler_limits_of, limits_of, within_euler_limits
+from ...core.model.joint_limits import ROUNDED_ANGLE, JointLimits, clamp_rotation, joint_limits, outside_by
+from .bone_limits import UNLIMITED, Limits, euler_limits_of, limits_in_other_poses, within_euler_limits
 from .rotation_channel import Channel, LockableChannel, has_locks, read_lockable_channel
 
 if TYPE_CHECKING:
     from bpy.types import LimitRotationConstraint, PoseBone
-
-_OUTSIDE_BY_ROUNDING = 1e-5
-"""Radians outside a limit that are single precision's rounding."""
 
 _ALTERNATIONS = 4
 """Projections onto limits and locks in turn, at most."""
@@ -114,7 +111,7 @@ class BoneConstraints:
         return outside_by(self.limits, (q.w, q.x, q.y, q.z))
 
     def _is_within(self, q: Quaternion) -> bool:
-        return self._outside(q) <= _OUTSIDE_BY_ROUNDING
+        return self._outside(q) <= ROUNDED_ANGLE
 
 
 def constraints_of(bone: PoseBone, limits: Limits | None) -> BoneConstraints:
@@ -127,7 +124,7 @@ def constraints_of(bone: PoseBone, limits: Limits | None) -> BoneConstraints:
     euler_limits = euler_limits_of(bone) if limits is not None else []
     is_locked = has_locks(bone)
     if limits is not None and (euler_limits or is_locked):
-        limits = limits_of(bone, with_locks=False, with_constraints=not euler_limits)
+        limits = limits_in_other_poses(bone, limits, with_constraints=not euler_limits)
     if limits == UNLIMITED:
         limits = None  # swing and twist of a rotation by nearly half a turn have lost four of its digits
     allowed = None if limits is None else joint_limits(*limits)

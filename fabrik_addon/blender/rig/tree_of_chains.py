@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion
 
 from .bone_kinematics import basis_with, pose_matrices, shown_basis
-from .bone_limits import Limits, euler_limits_of
+from .bone_limits import Limits, euler_limits_of, limits_with_pose
 from .bone_tree import BoneTree, End
 from .rotation_channel import has_locks, is_locked, rotation_of
 from .shared_joints import one_bone_per_joint, share_joint
@@ -70,6 +70,8 @@ def tree_bones(
     bones = _parents_first(rotating.values(), order)
     if posture_weights is None:
         bones = one_bone_per_joint(bones, limits.keys())
+    else:
+        limits = {bone.name: limits_with_pose(bone, limits[bone.name]) for bone in bones if bone.name in limits}
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     moving = frozenset().union(*(snapshot.moving for snapshot in snapshots))
     joints = _JointNumbers(numbers)

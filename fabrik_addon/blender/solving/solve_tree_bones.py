@@ -35,7 +35,7 @@ from ...core import (
 )
 from ...core.math.vectors import scale
 from ..rig.bone_kinematics import location_at
-from ..rig.bone_limits import limits_of
+from ..rig.bone_limits import limits_in_other_poses
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.bone_tree import BoneTree, read_tree
 from ..rig.feasible_channels import feasible_channels
@@ -88,7 +88,7 @@ class ReadTree:
         """
         tree = self.bones.tree
         limits = tuple(
-            limits if limits is None or sum(rotation_locks(bone)) != 1 else limits_of(bone, with_locks=False)
+            limits if limits is None or sum(rotation_locks(bone)) != 1 else limits_in_other_poses(bone, limits)
             for bone, limits in zip(tree.bones, tree.limits, strict=True)
         )
         return replace(tree, limits=limits)

@@ -36,6 +36,9 @@ AT_LIMIT = 1e-9
 NEAR_LIMIT = 1e-3
 """The same for what people are told."""
 
+ROUNDED_ANGLE = 1e-5
+"""Angle (radians) outside a limit that is single precision's rounding."""
+
 LEAST_RADIUS = 1e-9
 """Radius of a quarter ellipse whose limit is at rest, half-sine: not zero, because half-sines are divided by it."""
 
@@ -249,6 +252,43 @@ def outside_by(limits: JointLimits, q: ScalarQuaternion) -> float:
     pairs = np.array([coordinates, clamp(SCALAR, limits, coordinates)])
     pairs[:, ::2] = 2.0 * np.arcsin(np.clip(pairs[:, ::2], -1.0, 1.0))
     return float(np.abs(pairs[1] - pairs[0]).max())
+
+
+def widened(
+    lower: tuple[float, float, float], upper: tuple[float, float, float], q: ScalarQuaternion
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Return smallest and largest angles (radians), as ``joint_limits`` takes them, that hold a bone's own rotation.
+
+    A coordinate outside its range moves the nearer end of the range to itself; a locked one is locked where it is, so
+    that a hinge gets no second axis. Where the swing is outside its quarter ellipse then, both radii a and b are
+    multiplied by ``ellipse_share``. Limits that hold the rotation, but for rounding (``ROUNDED_ANGLE``), are returned
+    as they are.
+    """
+    limits = joint_limits(lower, upper)
+    if outside_by(limits, q) <= ROUNDED_ANGLE:
+        return lower, upper
+    x, twist, z = (float(part) for part in swing_twist(SCALAR, q))
+    swing_x, swing_z = (2.0 * math.asin(min(max(half_sine, -1.0), 1.0)) for half_sine in (x, z))
+    angles = swing_x, float(_twist_near(SCALAR, limits, twist)), swing_z
+    low, high = list(lower), list(upper)
+    for axis, angle in enumerate(angles):
+        if not low[axis] - ROUNDED_ANGLE <= angle <= high[axis] + ROUNDED_ANGLE:
+            is_locked = low[axis] == high[axis]
+            low[axis], high[axis] = (angle, angle) if is_locked else (min(low[axis], angle), max(high[axis], angle))
+    limits = joint_limits(low, high)
+    radius_x, radius_z = (float(_radius(SCALAR, limits, axis, angles[axis])) for axis in (0, 2))
+    share = float(ellipse_share(SCALAR, limits, x, z)) if limits.is_ellipse else 1.0
+    if share > 1.0 and min(radius_x, radius_z) > LEAST_RADIUS:
+        # No radius is above the largest half-sine; that of z then follows from (x / a)^2 + (z / b)^2 = 1, as a from b.
+        radius_x = min(share * radius_x, LARGEST_HALF_SINE)
+        radius_z = min(abs(z) / math.sqrt(max(1.0 - (x / radius_x) ** 2, TINY)), LARGEST_HALF_SINE)
+        radius_x = min(abs(x) / math.sqrt(max(1.0 - (z / radius_z) ** 2, TINY)), LARGEST_HALF_SINE)
+        for axis, radius in ((0, radius_x), (2, radius_z)):
+            reach = 2.0 * math.asin(radius)
+            low[axis], high[axis] = (
+                (low[axis], max(high[axis], reach)) if angles[axis] > 0.0 else (min(low[axis], -reach), high[axis])
+            )
+    return (low[0], low[1], low[2]), (high[0], high[1], high[2])
 
 
 def axes_at_limit(limits: JointLimits, q: ScalarQuaternion) -> str:
