@@ -4,16 +4,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from fabrik_addon.core.body.recognise import recognise
-from scripts.benchmark.skeletons import Skeleton, rigify_skeletons, score, scrambled
+from scripts.benchmark.skeletons import (
+    Skeleton,
+    mirrored,
+    rigify_skeletons,
+    score,
+    scrambled,
+    with_arms_turned,
+    y_up,
+)
+
+rigs = cache(rigify_skeletons)
+"""Rigify's metarigs and what it generates from them, which takes half a minute."""
 
 
 def test_metarigs_and_generated_rigs() -> None:
-    for skeleton in rigify_skeletons():
+    for skeleton in rigs():
         found = recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails)
         result = score(skeleton, found)
         assert result.wrong == () and result.right >= 0.84 * result.count, (skeleton.name, result)
@@ -49,9 +62,45 @@ def without(skeleton: Skeleton, first: str) -> Skeleton:
 @pytest.mark.parametrize("missing", ["shoulder.R", "thigh.R"])
 def test_a_human_with_a_face_and_one_arm_or_one_leg(missing: str) -> None:
     """A pair of the face was taken for the arms, and without a second thigh the hips were taken for a spine."""
-    humans = [one for one in rigify_skeletons() if one.name in ("metarig human", "metarig basic_human")]
+    humans = [one for one in rigs() if one.name in ("metarig human", "metarig basic_human")]
     assert len(humans) == 2
     for human in humans:
         skeleton = without(human, missing)
         result = score(skeleton, recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails))
         assert result.wrong == () and result.right >= 0.84 * result.count, (skeleton.name, result)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda skeleton: skeleton,
+        y_up,
+        mirrored,
+        lambda skeleton: with_arms_turned(skeleton, 35.0),
+        lambda skeleton: with_arms_turned(skeleton, -40.0),
+    ],
+    ids=["as it is", "Y up", "mirrored", "arms lower", "arms higher"],
+)
+def test_a_human_without_legs_stands_neither_on_its_cheeks_nor_on_its_arms(
+    change: Callable[[Skeleton], Skeleton],
+) -> None:
+    """The cheeks of its face, which lead to the nose, or its lowered arms were taken for legs."""
+    humans = [one for one in rigs() if one.name in ("metarig human", "metarig basic_human")]
+    assert len(humans) == 2
+    for human in humans:
+        skeleton = change(without(without(human, "thigh.L"), "thigh.R"))
+        hips = skeleton.names.index("spine")
+        skeleton = replace(skeleton, parts=skeleton.parts | {hips: ("SPINE", "CENTER")})  # nothing tells otherwise
+        found = recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails)
+        result = score(skeleton, found)
+        assert result.wrong == () and result.missing == (), (skeleton.name, result)
+        assert change is y_up or found.creature == "human"
+
+
+def test_a_wolf_without_hind_legs_has_forelegs() -> None:
+    wolf = next(one for one in rigs() if one.name == "metarig wolf")
+    skeleton = without(without(wolf, "thigh.L"), "thigh.R")
+    parts = recognise(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails).parts
+    roles = {skeleton.names[part.bone]: part.role for part in parts}
+    assert roles["front_thigh.L"] == "UPPER_ARM" and roles["front_foot.R"] == "HAND"
+    assert "THIGH" not in roles.values()

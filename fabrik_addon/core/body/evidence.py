@@ -83,6 +83,14 @@ def takes_arms_for_legs(readings: list[NameReading], shape: ShapeReading) -> boo
     return score < 0
 
 
+def lacks_legs(readings: list[NameReading], shape: ShapeReading) -> bool:
+    """Return whether names tell arms and no legs, and the shape takes these arms for legs: those of a bust hang low."""
+    names = [(each.roles, place) for place, each in enumerate(readings) if each.roles and not each.skipped]
+    arms = [place for roles, place in names if roles <= {*ARM}]
+    has_legs = any(roles <= {*LEG} for roles, _ in names)
+    return not has_legs and any(place in shape.guesses and shape.guesses[place].role in LEG for place in arms)
+
+
 def tells_much(readings: list[NameReading]) -> bool:
     """Return whether names tell so many different roles that a name which tells none counts as well."""
     return len({role for each in readings for role in each.roles if len(each.roles) == 1 and not each.skipped}) >= RICH

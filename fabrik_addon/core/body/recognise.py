@@ -3,6 +3,7 @@
 """From bone names, parents and rest positions to the parts of a body."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from ..math.operations import Array
 from .anatomy import ShapeReading
 from .bone_names import TRUNK, NameReading, read_names
 from .creature import ARM, CREATURES, LEG, WITH_LIMBS
-from .evidence import RICH, Estimate, combine_evidence, takes_arms_for_legs, tells_much
+from .evidence import RICH, Estimate, combine_evidence, lacks_legs, takes_arms_for_legs, tells_much
 from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
@@ -54,6 +55,8 @@ def recognise(
     shape = read_shape(skeleton)
     if shape.sureness < SURE_WAY and takes_arms_for_legs(readings, shape):
         shape = read_shape(skeleton, against=shape.forward)
+    if lacks_legs(readings, shape):
+        shape = replace(shape, creature=WITH_LIMBS, guesses={})
     estimates = combine_evidence(skeleton, readings, shape)
     sure = {place: each for place, each in estimates.items() if each.confidence >= LEAST_CONFIDENCE}
     creature, forward = _by_parts(skeleton, sure, shape)
@@ -65,22 +68,26 @@ def _by_parts(skeleton: RestSkeleton, sure: dict[int, Estimate], shape: ShapeRea
     """Return the kind of creature and forward; from the parts where the names alone have told them.
 
     Left is from the middle of the right parts to that of the left ones, and forward ``left x up``. The trunk of a human
-    rises from hips to chest more than it leads elsewhere.
+    rises from hips to chest more than it leads elsewhere; that of one without legs begins with its spine, and where it
+    doesn't rise, up isn't known.
     """
+    start = Role.HIPS if any(each.role is Role.HIPS for each in sure.values()) else Role.SPINE
     places = {
         key: skeleton.heads[[place for place, each in sure.items() if key in (each.role, each.side)]]
-        for key in (Side.LEFT, Side.RIGHT, Role.HIPS, Role.CHEST)
+        for key in (Side.LEFT, Side.RIGHT, start, Role.CHEST)
     }
     if shape.creature != WITH_LIMBS or not all(map(len, places.values())):
         return shape.creature, shape.forward
     middles = {key: points.mean(axis=0) for key, points in places.items()}
     forward = np.cross(middles[Side.LEFT] - middles[Side.RIGHT], shape.up)
-    trunk = middles[Role.CHEST] - middles[Role.HIPS]
+    trunk = middles[Role.CHEST] - middles[start]
     length = float(np.linalg.norm(forward))
     if not length > 0.0:
         return shape.creature, shape.forward
     rise = float(trunk @ shape.up)
     is_upright = rise > float(np.linalg.norm(trunk - rise * shape.up))
+    if start is Role.SPINE and not is_upright:
+        return shape.creature, shape.forward
     return next(each.name for each in CREATURES if each.upright is is_upright), forward / length
 
 

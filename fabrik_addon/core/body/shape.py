@@ -30,6 +30,9 @@ AROUND = 5
 UPWARD_COSINE = 0.5
 """Cosine of the angle between an axis and that of the plane of symmetry, below which the axis may be up."""
 
+DETAIL = 0.35
+"""Length of a limb over that of one nearer to the root, below which nothing stands on it."""
+
 UNUSUAL = 0.6
 """Factor of what limbs say about up, where that is neither +Z nor +Y."""
 
@@ -45,13 +48,14 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
     limbs = find_limbs(skeleton, trees, plane)
     pairs = _without_copies(skeleton, limbs.pairs)
     central = skeleton.heads[sorted(limbs.central)] if limbs.central else skeleton.heads
-    up = _find_up(skeleton, plane, pairs, central.mean(axis=0))
+    supports = [pair for pair in pairs if not _is_detail(skeleton, pair, pairs)]
+    up = _find_up(skeleton, plane, supports, central.mean(axis=0))
     anatomy = Anatomy(skeleton, trees, plane, limbs, pairs, up)
     if _layered(skeleton):
         forward, sureness = anatomy.forward([], [])
         reason = "many bones lie in the place of others, as in a rig of controls in layers"
         return ShapeReading(WITH_LIMBS, up, forward, sureness, plane, reason=reason)
-    standing = [pair for pair in pairs if anatomy.stands(pair)]
+    standing = [pair for pair in supports if anatomy.stands(pair)]
     around = _limbs_around(anatomy)
     if around:
         return _with_limbs(replace(anatomy, up=_up_of_limbs_around(anatomy, around)), around)
@@ -140,6 +144,15 @@ def _without_copies(skeleton: RestSkeleton, pairs: tuple[Pair, ...]) -> list[Pai
         ):
             kept.append(pair)
     return kept
+
+
+def _is_detail(skeleton: RestSkeleton, pair: Pair, pairs: list[Pair]) -> bool:
+    """Return whether a pair of limbs is a detail of what is beyond a far longer pair, seen from the root: of a face.
+
+    Of Rigify's human without legs the cheeks lead to the nose, along +Y most of all, and were legs.
+    """
+    above = skeleton.ancestors(pair.parent)[1:] if pair.parent >= 0 else []
+    return any(other.parent in above and pair.length < DETAIL * other.length for other in pairs)
 
 
 def _find_up(skeleton: RestSkeleton, plane: Plane, pairs: list[Pair], trunk: Array) -> Array:
