@@ -398,7 +398,17 @@ def test_a_body_without_a_head_is_named() -> None:
     armature = make_armature(bones, "Stool")
     part = armature.fabrik.body.parts.add()
     part.role, part.bone = "LIMB", "leg0"
-    refused(armature, "The body of 'Stool' has no head that could look", location=(1.0, 0.0, 0.0))
+    message = "The body of 'Stool' has no head that could look"
+    assert error_of(ops.fabrik_body_look, location=(1.0, 0.0, 0.0)) == message, "there is no row in Skeleton to choose"
+    armature.fabrik.body.parts.add().role = "HEAD"
+    refused(armature, f"{message}: choose its bone in Skeleton", location=(1.0, 0.0, 0.0))
+
+
+def test_a_head_on_a_neck_alone_looks() -> None:
+    """Both were a limb, and the message named a row for a head that the panel Skeleton didn't have."""
+    make_armature([Bone("neck", (0, 0, 0), (0, 0, 1)), Bone("head", (0, 0, 1), (0, -0.1, 1.6), "neck")])
+    assert ops.fabrik_body_add() == {"FINISHED"}
+    assert ops.fabrik_body_look(location=(1.0, -3.0, 2.0)) == {"FINISHED"}
 
 
 def test_the_look_of_a_library_override_is_kept(tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ def look_of(view_layer: ViewLayer, armature: Object) -> Look | None:
     if not body.use_look_at:
         return None
     parts = [part for part in body.parts if part.role == Role.HEAD and part.bone in armature.pose.bones]
+    if not any(part.role == Role.HEAD for part in body.parts):
+        raise FabrikError(f"The body of '{armature.name}' has no head that could look")
     if not parts:
         raise FabrikError(f"The body of '{armature.name}' has no head that could look: choose its bone in Skeleton")
     head = armature.pose.bones[parts[0].bone]

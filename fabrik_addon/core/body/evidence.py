@@ -259,7 +259,7 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
         if guess.role in reading.roles:
             confidence = 1.0 - (1.0 - weight) * (1.0 - guess.confidence)
         elif guess.role is Role.LIMB:
-            if reading.roles in ({Role.FIN}, {Role.TAIL}):
+            if reading.roles in ({Role.FIN}, {Role.TAIL}, {Role.NECK}, {Role.HEAD}):
                 role, confidence = next(iter(reading.roles)), 0.7 * weight
             elif len(reading.roles) == 1:
                 confidence *= 0.85
