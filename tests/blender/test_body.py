@@ -41,6 +41,7 @@ from tests.blender.rigs import (
     metarig,
     overridden,
     pose_of,
+    printed,
     random_rotation,
     update,
 )
@@ -280,6 +281,34 @@ def test_limits_that_were_there_stay_and_those_given_go(rigify: None) -> None:
     assert after == before
     body = armature.fabrik.body
     assert not body.parts and not body.handles and not body.given_limits
+
+
+def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
+    rigify: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Together they had two arms on each side, and no handle could be pulled."""
+    armature = metarig("basic_human_metarig")
+    leave_mode()
+    other = metarig("basic_human_metarig")
+    leave_mode()
+    other.location.x = 2.0
+    armature.select_set(True)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.join()
+    enter_pose_mode(armature)
+    for active, first, second in (("hand.L", "spine", "spine.007"), ("hand.L.001", "spine.007", "spine")):
+        armature.data.bones.active = armature.data.bones[active]
+        body = make_body(armature)
+        assert f"other bodies begin at '{second}'" in printed(capfd)
+        parts = {part.name: part.bone for part in body.parts if part.bone}
+        assert len(parts) == 23
+        firsts = {[bone, *bone.parent_recursive][-1].name for bone in (armature.pose.bones[b] for b in parts.values())}
+        assert firsts == {first}
+        pull(armature, "Hand.L", (0.0, -0.2, 0.1))
+        armature.data.bones.active = armature.data.bones[second]
+        assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
+        assert {part.name: part.bone for part in body.parts if part.bone} == parts
+        assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
 
 
 def test_a_persons_spine_bends_as_far_as_published_ranges_say_however_many_bones_it_has(

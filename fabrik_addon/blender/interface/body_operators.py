@@ -60,6 +60,11 @@ class _RecogniseMixin:
             doubts.append(f"the body is made of the controls {listed(made.controls)}")
         if made.switches:
             doubts.append(f"the rig follows them with IK_FK at 1: set it on {listed(made.switches)}")
+        if made.others:
+            firsts = listed([f"'{name}'" for name in made.others])
+            doubts.append(
+                f"other bodies begin at {firsts}: for one press Remove Body, select its bone, press Make Body"
+            )
         report(self, {'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))
 
 

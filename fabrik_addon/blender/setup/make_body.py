@@ -61,6 +61,8 @@ class MadeBody:
     """Bones of the parts, where none of them deforms: the rig's controls."""
     switches: tuple[str, ...]
     """Bones with a switch between IK and FK that isn't at FK, so that the rig doesn't follow the controls."""
+    others: tuple[str, ...]
+    """The first bone of each other body of the armature."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     held_back = tuple(
         f"'{bone.name}' ({overridden[bone.name]})" for bone in bones if bone.bone.use_deform and bone.name in overridden
     )
-    recognition = recognise_rig(armature, overridden)
+    made = recognise_rig(armature, overridden)
+    recognition = None if made is None else made.recognition
     found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
     if recognition is None or not any(part.bone for part in found):
         reason = ""
@@ -125,6 +128,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         held_back,
         tuple(chosen) if are_controls else (),
         tuple(bone.name for bone in bones if bone.get(_SWITCH, 1.0) < 1.0) if are_controls else (),
+        () if made is None else made.others,
     )
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.body.part import OpenRole, Part, Recognition, Role, Side
 from ...core.body.recognise import recognise
+from ..rig.body_properties import body_of
 from ..rig.overrides import chain_constraints
 from ..rig.rotation_channel import is_locked
 
@@ -23,8 +24,22 @@ _LIMBS = (
 )
 """Roles of the bones of an arm, fingers apart, and of a leg."""
 
+_ONCE = {Role.HIPS, Role.CHEST, Role.HEAD}
+"""Roles of a trunk: of two bodies in one armature both have one of them."""
 
-def recognise_rig(armature: Object, moved: Mapping[str, str]) -> Recognition | None:
+_LEAST_BONES = 4
+"""Bones of the smallest tree that may be a body of its own."""
+
+
+class FoundBody(NamedTuple):
+    """The parts of one body of an armature."""
+
+    recognition: Recognition
+    others: tuple[str, ...]
+    """The first bone of each other body."""
+
+
+def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | None:
     """Return the parts of a body among the bones that can be posed; None where no bone can.
 
     The whole skeleton is recognised too, and its parts are taken if as many of them can be posed: without thighs and
@@ -38,15 +53,54 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> Recognition | N
     usable = [bone.name not in moved and not is_locked(bone) for bone in armature.pose.bones]
     if not any(usable):
         return None
-    found = _recognise(armature, usable)
-    if not all(usable):
-        whole = _recognise(armature, None)
+    others = _other_bodies(armature, usable)
+    is_own = [_first_bone(bone) not in others for bone in armature.pose.bones]
+    can_take_part = [own and can for own, can in zip(is_own, usable, strict=True)]
+    found = _recognise(armature, can_take_part)
+    if can_take_part != is_own:
+        whole = _recognise(armature, is_own)
         if sum(usable[part.bone] for part in whole.parts) >= len(found.parts):
             found = _without(whole, _reasons(whole, armature, usable, moved))
-    return replace(found, parts=_numbered(found.parts, armature))
+    return FoundBody(replace(found, parts=_numbered(found.parts, armature)), others)
 
 
-def _recognise(armature: Object, usable: Sequence[bool] | None) -> Recognition:
+def _first_bone(bone: PoseBone) -> str:
+    """Return the name of the bone without a parent that a bone hangs on."""
+    return [bone, *bone.parent_recursive][-1].name
+
+
+def _other_bodies(armature: Object, usable: Sequence[bool]) -> tuple[str, ...]:
+    """Return the first bones of other bodies than the one to be made: of several persons in one armature.
+
+    Trees of bones are different bodies where both have hips, a chest or a head, or both have several limbs. That of the
+    body that is found again is made, else that of the active bone, else the one with the most parts. Together two
+    persons had 35 parts, two arms on each side, and could not be pulled.
+    """
+    trees: defaultdict[str, list[int]] = defaultdict(list)
+    for number, bone in enumerate(armature.pose.bones):
+        if usable[number]:
+            trees[_first_bone(bone)].append(number)
+    bodies: dict[str, tuple[Part, ...]] = {}
+    for first, numbers in trees.items():
+        if len(trees) > 1 and len(numbers) >= _LEAST_BONES:
+            own = set(numbers)
+            bodies[first] = _recognise(armature, [number in own for number in range(len(usable))]).parts
+    kinds = {first: _kinds(parts) for first, parts in bodies.items()}
+    active = armature.data.bones.active
+    names = [part.bone for part in body_of(armature).parts] + ([active.name] if active is not None else [])
+    bones = [armature.pose.bones[name] for name in names if name in armature.pose.bones]
+    chosen = next((first for bone in bones if kinds.get(first := _first_bone(bone))), None)
+    chosen = chosen or max(bodies, key=lambda first: len(bodies[first]), default="")
+    return tuple(first for first in kinds if first != chosen and kinds[first] & kinds[chosen])
+
+
+def _kinds(parts: Sequence[Part]) -> set[Role]:
+    """Return the roles that a body has once, and that of limbs, if there are several."""
+    limbs = {(part.side, part.limb) for part in parts if part.role is Role.LIMB}
+    return ({part.role for part in parts} & _ONCE) | ({Role.LIMB} if len(limbs) > 1 else set())
+
+
+def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:
     bones = [bone.bone for bone in armature.pose.bones]
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     return recognise(
