@@ -16,6 +16,7 @@ from fabrik_addon.blender.interface.chain_handles import VIEW3D_GGT_fabrik_chain
 from tests.blender.rigs import (
     Bone,
     add_chain,
+    distance_left,
     end_of,
     error_of,
     everything,
@@ -25,6 +26,7 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     make_tail,
+    matrices_of,
     pose_of,
     set_chain,
     tail_bones,
@@ -157,6 +159,72 @@ def test_all_chains_that_share_a_target_follow_it() -> None:
     session.move(layer(), Vector((-2.4, 0.0, 0.2)))
     session.confirm()
     assert [chain.status for chain in armature.fabrik.chains] == ["REACHED", "OUT_OF_REACH"]
+
+
+def two_tails_with_a_follower(way: str) -> tuple[Any, Any, Any]:
+    """Two arms: the left one's target is dragged, the right one's follows it; the armature, both chains."""
+    armature = make_armature(
+        [
+            *tail_bones(3, "left"),
+            *tail_bones(3, "right", (1.5, 0.0, 0.0)),
+            Bone("control", (0.2, -0.4, 2.6), (0.2, -0.4, 3.0)),
+            Bone("child", (1.3, -0.4, 2.6), (1.3, -0.4, 3.0), "control"),
+        ]
+    )
+    if way == "bone child":
+        targets = [(armature, "control"), (armature, "child")]
+    elif way == "bone parent":
+        empty = make_empty("follower", (0.6, -0.4, 0.0))
+        empty.parent, empty.parent_type, empty.parent_bone = armature, "BONE", "control"
+        targets = [(armature, "control"), (empty, "")]
+    else:
+        empty, control = make_empty("follower", (1.3, -0.4, 2.6)), make_empty("control", (0.2, -0.4, 2.6))
+        targets = [(control, ""), (empty, "")]
+        if way == "object parent":
+            empty.parent, empty.matrix_parent_inverse = control, control.matrix_world.inverted()
+        else:
+            constraint = empty.constraints.new("COPY_LOCATION")
+            constraint.target, constraint.use_offset = control, True
+            empty.location = (1.1, 0.0, 0.0)
+    chains = []
+    for tip, (target, bone) in zip(("left2", "right2"), targets, strict=True):
+        chains.append(set_chain(armature, tip, 3, target))
+        chains[-1].subtarget = bone
+    bpy.ops.pose.fabrik_solve()
+    update()
+    return armature, armature.fabrik.chains["left2"], armature.fabrik.chains["right2"]
+
+
+@pytest.mark.parametrize("way", ["bone child", "bone parent", "object parent", "constraint"])
+def test_chains_whose_targets_follow_the_dragged_one_are_solved_along(way: str) -> None:
+    armature, left, right = two_tails_with_a_follower(way)
+    before = everything()
+    place = Vector((0.4, 0.6, 2.2))
+    session = ChainDrag(layer(), armature, Grab("left2", "left2"))
+    for share in (0.4, 1.0):
+        session.move(layer(), session.start_position.lerp(place, share))
+        assert [distance_left(armature, chain) < 1e-4 for chain in (left, right)] == [True, True]
+    assert session.others_off == 0
+    session.cancel(layer())
+    assert everything() == before
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    assert drag(chain="left2", position=place) == {"FINISHED"}
+    assert [distance_left(armature, chain) < 1e-4 for chain in (left, right)] == [True, True]
+    keyed = {path.split('"')[1] for path, _ in keys_of(armature.animation_data.action)}
+    assert {f"{side}{i}" for side in ("left", "right") for i in range(3)} <= keyed
+    assert right.status == "REACHED"
+
+
+def test_a_pole_that_is_a_child_of_the_dragged_target_bends_its_chain() -> None:
+    armature, left, right = two_tails_with_a_follower("object parent")
+    right.pole_target, right.target = right.target, make_empty("own", (1.6, 0.2, 2.4))
+    bpy.ops.pose.fabrik_solve()
+    drag(chain="left2", position=Vector((-1.5, 0.6, 1.2)))
+    dragged = matrices_of(armature)
+    bpy.ops.pose.fabrik_solve()
+    assert abs(matrices_of(armature) - dragged).max() < 1e-4
+    assert [chain.status for chain in (left, right)] == ["REACHED", "REACHED"]
 
 
 def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:

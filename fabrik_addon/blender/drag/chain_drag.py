@@ -21,6 +21,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
 from ..rig.chain_bones import armature_of
+from ..rig.dependencies import followed_by
 from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from bpy.types import Bone, Object, PoseBone, ViewLayer
 
+    from ..rig.dependencies import Node
     from ..rig.properties import FabrikChain
     from ..solving.solve_chain_bones import SolvedChain
 
@@ -82,7 +84,7 @@ class ChainDrag(BaseDrag):
     def _begin(self, view_layer: ViewLayer) -> None:
         self._target: Movable | None = None
         self._results: dict[str, Result] = {}
-        """Of the last solve, by the names of the dragged chain and of those with the same target or pole."""
+        """Of the last solve, by the names of the dragged chain and of those that follow its target or pole."""
         if not self.grab.chain and self.grab.bone not in self.armature.pose.bones:
             raise FabrikError(f"There is no bone '{self.grab.bone}' in '{self.armature.name}'")
         self._read(view_layer)
@@ -129,6 +131,9 @@ class ChainDrag(BaseDrag):
         if self._target is not None:
             self._channels.write(self._target.moved, ("location", self._target.location_at(position)[:]))
         goals = self._goals_at(position)
+        if self._following_goals:
+            view_layer.update()
+            goals |= self._shown_goals(view_layer)
         solved = self._solve(view_layer, goals)
         if self._target is not None:
             shown = self._shown_goals(view_layer)
@@ -143,7 +148,7 @@ class ChainDrag(BaseDrag):
         self._results = {
             chain.snapshot.name: outcome_of(view_layer, self.armature, chain, solved[number + 1 :])
             for number, chain in enumerate(solved)
-            if number == index or chain.snapshot.name in self._sharing_goals
+            if number == index or chain.snapshot.name in self._following_goals
         }
         self.result = self._results[self._name]
         self.distance_left = (self.tip_position - position).length
@@ -200,7 +205,7 @@ class ChainDrag(BaseDrag):
         return bool(self._channels.changed())
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:
-        """End the drag here, and keep the results of the chains with the dragged target or pole.
+        """End the drag here, and keep the results of the dragged chain and of those that follow its target or pole.
 
         Returns:
             the changed channels: objects and bones, with the channels' names.
@@ -231,31 +236,30 @@ class ChainDrag(BaseDrag):
         else:
             count = min(self._wanted_count, self.most_bones)
             self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, count, self.grab.use_tail)
+        following = self._read_following(view_layer)
+        self._following_goals: dict[str, Goals] = {snapshot.name: snapshot.goals for snapshot in following}
         brought = chains_ending_at(self.armature, self.grab.bone, self.grab.use_tail)
         if self.grab.chain:
             # The dragged target moves by itself; with X-axis mirror on, that of the other side comes along.
-            brought = [chain for chain in brought if chain.tip != self.grab.bone]
+            brought = [
+                chain for chain in brought if chain.tip != self.grab.bone and chain.name not in self._following_goals
+            ]
         else:
             self.snapshot = solved_as_chain(view_layer, self.armature, self.snapshot, brought)
         self._brought = [chain.name for chain in brought]
         self._name = self.snapshot.bones.chain_name
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
-        sharing = self._read_sharing(view_layer)
-        self._sharing_goals: dict[str, Goals] = {snapshot.name: snapshot.goals for snapshot in sharing}
         held = self._read_held(view_layer)
         self._held_goals: dict[str, Goals] = {
             snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
             for snapshot in held
         }
-        groups = group_chains([self.snapshot, *held, *sharing])
-        first = next(group for group in groups if self._name in group.names)
-        # Groups before the first one don't hang on it; those with the same target are independent of it.
-        later = [group for group in groups[groups.index(first) :] if group is not first]
-        earlier = [group for group in groups[: groups.index(first)] if self._sharing_goals.keys() & set(group.names)]
-        self._groups = _moved_with([first, *earlier, *later], frozenset(self._sharing_goals))
+        groups = group_chains([self.snapshot, *held, *following])
+        self._groups = _moved_with(groups, frozenset({self._name, *self._following_goals}))
         self._previous: dict[tuple[str, ...], tuple[SolvedChain, ...]] = {}
         """Of the move before, by the names of the chains of each group."""
-        if self.snapshot.target_bone in self._groups[0].moving:
+        own_group = next(group for group in self._groups if self._name in group.names)
+        if self.snapshot.target_bone in own_group.moving:
             raise FabrikError(f"Chain '{self._name}': its target depends on the chain itself: drag a bone instead")
         names = frozenset().union(*(group.bones for group in self._groups))
         self._kept: tuple[PoseBone, Quaternion] | None = None
@@ -272,16 +276,15 @@ class ChainDrag(BaseDrag):
         for owner, name in (channel for chain in brought for channel in channels_of_goals(chain)):
             self._channels.record(owner, name)
 
-    def _read_sharing(self, view_layer: ViewLayer) -> list[Snapshot]:
-        """Read the other chains with the same target, or pole, as the one that is dragged."""
+    def _read_following(self, view_layer: ViewLayer) -> list[Snapshot]:
+        """Read the other chains whose target or pole is the one that is dragged, or moves with it."""
         if not self.grab.chain:
             return []
-        own, role = self._grabbed(self._settings()), self.grab.is_pole
-        others = (chain for chain in settings_of(self.armature).chains if chain.name != self.grab.chain)
+        dragged = self._grabbed(self._settings())
         return [
             take_snapshot(view_layer, self.armature, chain)
-            for chain in others
-            if chain.enabled and self._grabbed(chain) == own and (role or not chain.use_pin)
+            for chain in settings_of(self.armature).chains
+            if chain.enabled and chain.name != self.grab.chain and dragged in followed_by(_goals_of(chain))
         ]
 
     def _read_held(self, view_layer: ViewLayer) -> list[Snapshot]:
@@ -294,7 +297,7 @@ class ChainDrag(BaseDrag):
                 else chain.tip == self.grab.bone or chain.name in self._brought
             )
             is_held = chain.use_pin or (self.pins == 'ALL' and chain.target is not None)
-            is_own = is_own or chain.name in self._sharing_goals
+            is_own = is_own or chain.name in self._following_goals
             if chain.enabled and is_held and self.pins != 'NONE' and not is_own:
                 held.append(replace(take_snapshot(view_layer, self.armature, chain), is_pinned=True))
         return held
@@ -302,30 +305,29 @@ class ChainDrag(BaseDrag):
     def _goals_at(self, position: Vector) -> dict[str, Goals]:
         """Return the goals of all chains, by their names, for a position of the dragged point, world space."""
         dragged: Array = np.array([(self._to_armature @ position)[:]])
-        found = {self._name: self.snapshot.goals, **self._sharing_goals}
-        for name, goals in found.items():
-            found[name] = replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
-        return {**self._held_goals, **found}
+        goals = self.snapshot.goals
+        own = replace(goals, poles=dragged) if self.grab.is_pole else replace(goals, targets=dragged)
+        return {**self._held_goals, **self._following_goals, self._name: own}
 
     def _shown_goals(self, view_layer: ViewLayer) -> dict[str, Goals]:
-        """Return the goals of the chains with the dragged target or pole, by their names, as Blender shows them."""
+        """Return the goals of the dragged chain and of those that follow it, by their names, as Blender shows them."""
         chains = settings_of(self.armature).chains
-        found = {self._name: self.snapshot.goals, **self._sharing_goals}
+        found = {self._name: self.snapshot.goals, **self._following_goals}
         return {name: shown_goals(view_layer, self.armature, chains[name], goals) for name, goals in found.items()}
 
     def _solve(self, view_layer: ViewLayer, goals_by_name: dict[str, Goals]) -> list[SolvedChain]:
         """Solve for goals, write the pose, and update."""
-        first, *others = self._groups
-        solved = self._write_solved(view_layer, first, goals_by_name)
-        if self._kept is not None:
-            bone, frame = self._kept
-            self._channels.write(bone, direction_keeping_channel(bone, frame))
-            view_layer.update()
-        for other in others:
-            # The bones on which this group hangs have moved: its snapshot is taken again.
-            chains = settings_of(self.armature).chains
-            updated = take_group(view_layer, self.armature, [chains[name] for name in other.names])
-            solved += self._write_solved(view_layer, updated, goals_by_name)
+        solved: list[SolvedChain] = []
+        for number, group in enumerate(self._groups):
+            if number or self._following_goals:
+                # The bones on which this group hangs have moved, or hang on the target: its snapshot is taken again.
+                chains = settings_of(self.armature).chains
+                group = take_group(view_layer, self.armature, [chains[name] for name in group.names])
+            solved += self._write_solved(view_layer, group, goals_by_name)
+            if self._kept is not None and self._name in group.names:
+                bone, frame = self._kept
+                self._channels.write(bone, direction_keeping_channel(bone, frame))
+                view_layer.update()
         return solved
 
     def _write_solved(self, view_layer: ViewLayer, group: Group, goals: dict[str, Goals]) -> list[SolvedChain]:
@@ -387,10 +389,16 @@ def _is_off(solved: SolvedChain) -> bool:
     return bool((snapshot.bones.end_position - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)
 
 
+def _goals_of(chain: FabrikChain) -> list[Node]:
+    """Return a chain's target, unless it is pinned, and its pole."""
+    goals = [] if chain.use_pin else [(chain.target, chain.subtarget)]
+    return [(obj, bone) for obj, bone in (*goals, (chain.pole_target, chain.pole_subtarget)) if obj is not None]
+
+
 def _moved_with(groups: list[Group], names: frozenset[str]) -> list[Group]:
-    """Return the first group and, in their order, the groups that hang on bones which move with it or have a name."""
-    dependent = groups[:1]
-    for group in groups[1:]:
+    """Return the groups with chains of these names, and those that hang on bones which move with them, in order."""
+    dependent: list[Group] = []
+    for group in groups:
         moving = frozenset().union(*(other.moving for other in dependent))
         if names & set(group.names) or not moving.isdisjoint(group.depends_on | group.bones):
             dependent.append(group)

@@ -71,6 +71,12 @@ def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set
         goals = ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget))
         seen |= {(obj, bone_name) for obj, bone_name in goals if obj is not None}
         seen |= {(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)}
+    return followed_by(seen)
+
+
+def followed_by(nodes: Iterable[Node]) -> set[Node]:
+    """Return objects and bones, and all on which they depend."""
+    seen = set(nodes)
     waiting = list(seen)
     while waiting:
         found = set(_dependencies(*waiting.pop())) - seen
