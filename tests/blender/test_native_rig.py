@@ -945,3 +945,39 @@ def test_a_limb_that_bends_both_ways_is_the_core_s_over_its_whole_reach(tip: str
         np.testing.assert_allclose(found, np.array(solved[number]), atol=4e-3, err_msg=str(number))
         if number == 0:
             np.testing.assert_allclose(found, rest, atol=4e-3)
+
+
+@pytest.mark.parametrize("use_stretch", [False, True])
+def test_solve_and_drag_leave_channels_that_the_rig_hides_and_make_no_keys_there(use_stretch: bool) -> None:
+    armature = rigs.make_tail(5)
+    chain = rigs.add_chain(armature, "bone4", 3)
+    chain.use_stretch = use_stretch
+    bpy.ops.pose.fabrik_rig_add()
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    before = rigs.pose_of(armature)
+    place = rigs.head_of(armature, "bone2") + Vector((1.2, 0.9, 0.9))
+    assert bpy.ops.pose.fabrik_drag_target(position=place) == {"FINISHED"}
+    assert (rigs.end_of(armature, chain) - place).length < 1e-3
+    chain.target.location.x -= 0.3
+    bpy.ops.pose.fabrik_solve()
+    assert rigs.pose_of(armature) == before and rigs.distance_left(armature, chain) < 1e-3
+    action = armature.animation_data.action
+    assert action is None or not rigs.keys_of(action)
+    assert {path for path, _ in rigs.keys_of(chain.target.animation_data.action)} == {"location"}
+    # At influence 0 the bones have their own channels, which are posed and keyed as without the rig.
+    set_native(armature, "bone4", Influence=0.0)
+    bpy.ops.pose.fabrik_solve()
+    assert rigs.distance_left(armature, chain) < 1e-3
+    assert rigs.pose_of(armature) != before and rigs.keys_of(armature.animation_data.action)
+
+
+def test_a_bone_above_a_native_rig_is_posed_with_the_tree() -> None:
+    armature = rigs.make_tail(5)
+    rigs.add_chain(armature, "bone4", 2)
+    bpy.ops.pose.fabrik_rig_add()
+    before = rigs.pose_of(armature)
+    bpy.ops.pose.fabrik_drag(grab="TIP", chain_count=4, position=Vector((1.5, 0.3, 3.0)))
+    after = rigs.pose_of(armature)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed and changed.isdisjoint({"bone3", "bone4"})

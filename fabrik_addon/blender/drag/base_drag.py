@@ -206,7 +206,7 @@ class BaseDrag(ABC):
 
     def _write(self, solved: SolvedChain) -> None:
         """Write the channels of a solved chain, without an update."""
-        for bone, channel in solved.settings:
+        for bone, channel in solved.visible_settings:
             self._channels.write(bone, channel)
 
 

@@ -267,7 +267,8 @@ class ChainDrag(BaseDrag):
             end = self.snapshot.bones.end
             self._kept = end, end.matrix.to_quaternion()
             names |= {end.name}
-        solved = [self.armature.pose.bones[name] for name in names]
+        native = frozenset().union(*(snapshot.native for group in self._groups for snapshot in group.snapshots))
+        solved = [self.armature.pose.bones[name] for name in names - native]
         below = [child for bone in solved for child in bone.children if child.name not in names]
         self._mirror_starts = [(bone, own_matrix(bone), bone.name in names) for bone in (*solved, *below)]
         self._unmirrored = names.union(*(snapshot.moving for snapshot in held), {self.snapshot.target_bone})

@@ -108,6 +108,18 @@ def overrides_of(
     return tuple(found)
 
 
+def is_posed_by_native_rig(bone: PoseBone) -> bool:
+    """Tell whether a bone takes its rotation from geometry nodes, as in a native rig: its own one has no effect."""
+    return any(
+        constraint.type == 'GEOMETRY_ATTRIBUTE'
+        and is_active(constraint)
+        and constraint.influence >= WHOLE_INFLUENCE
+        and constraint.mix_rot  # type: ignore[attr-defined]
+        and constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+        for constraint in bone.constraints
+    )
+
+
 def holder_of(bone: PoseBone) -> str:
     """Return what holds a bone's place or rotation whatever its channels say, in words; empty if nothing does.
 

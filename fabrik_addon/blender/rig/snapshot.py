@@ -15,7 +15,7 @@ from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, 
 from .armature_bones import ArmatureBones
 from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
-from .overrides import overrides_of
+from .overrides import is_posed_by_native_rig, overrides_of
 from .pole_shape_text import read_pole_shape
 from .rotation_channel import is_locked
 from .stretched_pose import aimed_at_shown_links, shown_positions
@@ -76,6 +76,11 @@ class Snapshot:
     @property
     def name(self) -> str:
         return self.bones.chain_name
+
+    @cached_property
+    def native(self) -> frozenset[str]:
+        """Names of the bones that a native rig poses: their own rotations have no effect."""
+        return frozenset(bone.name for bone in self.bones.bones if self.overridden and is_posed_by_native_rig(bone))
 
     @cached_property
     def start(self) -> StartPose:

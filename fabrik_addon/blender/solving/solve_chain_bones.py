@@ -90,6 +90,21 @@ class SolvedChain(NamedTuple):
         """All properties to be written."""
         return [*self.stretched, *self.channels, *([self.location] if self.location else [])]
 
+    @property
+    def visible_settings(self) -> list[Setting]:
+        """The properties to be written in a pose: of a chain that a native rig poses none, of its bones no rotations.
+
+        They would have no effect, and change and key what the bones return to at the native rig's influence 0.
+        """
+        native = self.snapshot.native
+        if native and all(bone.name in native for bone, _ in self.channels):
+            return []
+        return [
+            (owner, channel)
+            for owner, channel in self.settings
+            if not (owner.name in native and channel[0].startswith("rotation"))
+        ]
+
 
 class _Posed(NamedTuple):
     """A chain solved at influence 1."""

@@ -83,7 +83,7 @@ def _solve_groups(
 
     def write(results: Sequence[SolvedChain]) -> None:
         nonlocal is_updated
-        for bone, old in write_channels([setting for result in results for setting in result.settings]):
+        for bone, old in write_channels([setting for result in results for setting in result.visible_settings]):
             is_updated = False
             changed.setdefault((bone.name, old[0]), (bone, old))
         if any(result.snapshot.carried for result in results):
