@@ -788,6 +788,19 @@ def test_auto_key_with_a_keying_set_of_what_is_selected_keys_what_changed(
     assert [bone.name for bone in keyed.pose.bones if bone.select] == ([selected] if selected else [])
 
 
+@pytest.mark.parametrize("name", ["Rotation", "BUILTIN_KSI_LocRot", "WholeCharacter", "WholeCharacterSelected"])
+def test_auto_key_with_a_keying_set_keys_bones_in_object_mode_too(keyed: Object, name: str) -> None:
+    bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(entry for entry in sets if entry.bl_idname == name)
+    leave_mode()
+    bpy.context.view_layer.objects.active = keyed.fabrik.chains[0].target
+    window = bpy.context.window_manager.windows[0]
+    with bpy.context.temp_override(window=window, area=window.screen.areas[0]):
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert set(curves_of(keyed)) == EVERY_CURVE
+
+
 def test_auto_key_with_a_keying_set_of_something_else_keys_nothing(keyed: Object) -> None:
     bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
     sets = bpy.context.scene.keying_sets_all

@@ -122,14 +122,20 @@ def _paths_in_set(
     """Return the data paths of an object in a keying set, and where each is keyed.
 
     A keying set without paths of its own has those of what is selected, and raises where that is nothing of its kind.
-    Blender's own transforms give it what they changed.
+    Blender's own transforms give it what they changed. It takes bones in Pose mode alone: in another mode, from which
+    Solve can be pressed beside an active target, its paths are made for each bone.
     """
     if not keying_set.is_path_absolute:
         bones = [target for target in targets if isinstance(target, PoseBone)]
         selected: dict[str, Any] = {"selected_pose_bones": bones, "selected_pose_bones_from_active_object": bones}
         try:
-            with context.temp_override(active_object=owner, selected_objects=[owner], **selected):
-                keying_set.refresh()
+            if bones and owner.mode != 'POSE':
+                keying_set.paths.clear()
+                for bone in bones:
+                    keying_set.type_info.generate(context, keying_set, bone)
+            else:
+                with context.temp_override(active_object=owner, selected_objects=[owner], **selected):
+                    keying_set.refresh()
         except RuntimeError:
             return {}
     found: dict[str, list[_Place]] = {}
