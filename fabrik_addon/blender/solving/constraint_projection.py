@@ -128,18 +128,30 @@ def project_onto_constraints(
 
 
 def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return a projected pose, projected further while that brings its bend nearer to the pole.
+    """Return a projected pose bent to the pole, or the present pose where that is feasible and as good.
 
-    Where the present pose is feasible and as good, that is returned: otherwise what locks and limits leave of target,
-    pole and rotation would change the pose each time that it is solved again.
+    Otherwise what locks and limits leave of target, pole and rotation would change the pose each time that it is solved
+    again.
     """
+    found = bent_to_pole(bones, goals, options, found)
+    present = present_pose(bones, goals)
+    if present is None or present.error > options.tolerance or not is_as_good(bones, goals, present, found):
+        return found
+    away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
+    if options.softness > 0.0 and away > (1.0 - options.softness) * _joints(bones, present.rotations)[1]:
+        return found  # within the softness zone the desired tip is short of the target
+    return present
+
+
+def bent_to_pole(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
+    """Return a projected pose, projected further while that brings its bend nearer to the pole."""
     for _ in range(_POLE_PROJECTIONS if goals.poles is not None and found.error <= options.tolerance else 0):
         angle = _angle_to_pole(bones, goals, found.rotations)
         bent = found if angle <= POINTED else _projected_further(bones, goals, options, found)
         if bent.error > options.tolerance or _angle_to_pole(bones, goals, bent.rotations) > POLE_GAIN * angle:
             break
         found = bent
-    return _present_pose_if_as_good(bones, goals, options, found)
+    return found
 
 
 def feasible_pose(
@@ -180,26 +192,24 @@ def _projected_further(bones: ChainBones, goals: Goals, options: Options, found:
     return replace(further, sweeps=found.sweeps + further.sweeps)
 
 
-def _present_pose_if_as_good(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return the present pose if it is feasible, at its target, and as near to pole and rotation as what was found.
+def present_pose(bones: ChainBones, goals: Goals) -> ProjectedPose | None:
+    """Return the present pose, measured without stretch, or None where locks or limits don't allow it."""
+    channels, feasible = feasible_pose(bones, bones.rotations)
+    if any(_difference(given, own) > _SAME_COMPONENTS for given, own in zip(feasible, bones.rotations, strict=True)):
+        return None
+    positions, length = _joints(bones, feasible)
+    residual = Vector((goals.targets[0] - positions[-1]).tolist())
+    return ProjectedPose(feasible, channels, residual.length / length, 0, int(Status.REACHED), residual)
+
+
+def is_as_good(bones: ChainBones, goals: Goals, present: ProjectedPose, found: ProjectedPose) -> bool:
+    """Tell whether the present pose is as near to pole and rotation as one that was found.
 
     Without that for the rotation a second press of Solve rotated bones of 42 of 52 random chains of four bones with
     locks or Limit Rotation constraints, with it of 24.
     """
-    channels, feasible = feasible_pose(bones, bones.rotations)
-    if any(_difference(given, own) > _SAME_COMPONENTS for given, own in zip(feasible, bones.rotations, strict=True)):
-        return found
-    positions, length = _joints(bones, feasible)
-    root, tip, target = (Vector(point.tolist()) for point in (positions[0], positions[-1], goals.targets[0]))
-    residual = target - tip
-    error = residual.length / length
-    if options.softness > 0.0 and (target - root).length > (1.0 - options.softness) * length:
-        return found  # within the softness zone the desired tip is short of the target
-    angle = angle_off(bones, goals, feasible)
-    is_as_good = angle <= POINTED or POLE_GAIN * angle <= angle_off(bones, goals, found.rotations)
-    if error > options.tolerance or not is_as_good:
-        return found
-    return ProjectedPose(feasible, channels, error, 0, int(Status.REACHED), residual)
+    angle = angle_off(bones, goals, present.rotations)
+    return angle <= POINTED or POLE_GAIN * angle <= angle_off(bones, goals, found.rotations)
 
 
 def _difference(a: Quaternion, b: Quaternion) -> float:

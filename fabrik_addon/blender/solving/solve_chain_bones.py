@@ -38,7 +38,10 @@ from ..rig.stretched_pose import stretched_positions
 from .constraint_projection import (
     ProjectedPose,
     angle_off,
+    bent_to_pole,
     feasible_pose,
+    is_as_good,
+    present_pose,
     project_onto_constraints,
     refined_projection,
 )
@@ -54,6 +57,14 @@ _FIRST_ITERATIONS = PATIENCE - 1
 
 _STRETCHED_PROJECTIONS = 4
 """Projections of a chain with locks, each for the stretch factor that the one before came to, at most."""
+
+_AS_SHORT = 1.01
+"""Ratio of the present stretch to the one that a solve finds, up to which the present pose is as good: each solve
+starts from another pose, and its projection ends in another one. With 1.0001 a second press of Solve changed 29 of 100
+random chains with locks and stretch, with 1.01 it changes 11, with 1.1 nine."""
+
+_ONE_FACTOR = 1e-4
+"""Difference of the stretch factors of bones that are stretched by one: rounding of a hierarchy of scales."""
 
 _NO_STRETCH_GAIN = 0.98
 """Ratio of a projection's error to the smallest one so far above which the projections end."""
@@ -305,7 +316,8 @@ def _projected(
     target, and the projection is repeated for it while that brings the tip nearer. Where stretch rotates links
     (``stretched_pose``) the stretched tip is elsewhere than the scaled one, and the next projection is for a target
     that is moved by what is left: without that an arm of unconnected bones, one with a locked axis, ended 1.3 % of its
-    length off a target that it reaches.
+    length off a target that it reaches. At the end the bend is rotated to the pole, at that factor: without that it
+    was 60 degrees off in the median of 90 random chains that reach their targets, with it 7.
 
     This loop isn't ``stretch_links`` of the core, whose every pose is a solve of a whole batch, without stretch at
     first. Here every pose is projected from the one solution, the first at the stretch of that solution, and its target
@@ -340,7 +352,47 @@ def _projected(
         if found.error <= options.tolerance or factor == 1.0:
             break
     assert best is not None  # the first one is
-    return best, stretch
+    if goals.poles is not None:
+        nearer = _scaled_goals(goals, root, target + moved, stretch)
+        bent = bent_to_pole(bones, nearer, options, best)
+        residual = target - root - _stretched_tip(bones, bent.rotations, stretch)
+        if residual.length <= options.tolerance * length:
+            best = replace(bent, error=residual.length / length, residual=residual)
+    return _present_if_as_good(snapshot, goals, best, stretch)
+
+
+def _present_if_as_good(
+    snapshot: Snapshot, goals: Goals, found: ProjectedPose, stretch: float
+) -> tuple[ProjectedPose, float]:
+    """Return the present pose and its stretch if they are as good as those that were found, else those.
+
+    As good is a pose at the target, stretched by one factor that is hardly larger, and as near to pole and rotation.
+    Without that, and without the bend to the pole, a second press of Solve changed 44 of 100 random chains with locks
+    and stretch, and 87 of 100 with a pole; with them 11 and 36.
+    """
+    bones, options, length = snapshot.bones, snapshot.options, snapshot.chain.total_length
+    factor, present = _present_factor(bones), present_pose(bones, goals)
+    if present is None or factor is None:
+        return found, stretch
+    residual = Vector((goals.targets[0] - snapshot.shown_positions[-1]).tolist())
+    is_at_target = residual.length <= options.tolerance * length
+    is_as_short = factor <= min(_AS_SHORT * stretch, options.stretch_max)
+    # Softness stretches a chain before it is straight.
+    is_as_soft = options.softness == 0.0 or stretch <= _AS_SHORT * factor
+    if not (is_at_target and is_as_short and is_as_soft and is_as_good(bones, goals, present, found)):
+        return found, stretch
+    return replace(present, error=residual.length / length, residual=residual), factor
+
+
+def _present_factor(bones: ChainBones) -> float | None:
+    """Return the factor by which all links are longer at present; None where they aren't by one."""
+    assert bones.stretch is not None  # called for chains that stretch only
+    first, now = bones.links[0], bones.stretch.factors
+    factor = now[0]
+    if not first.is_straight:
+        factor = (first.aside + factor * first.along).length / (first.aside + first.along).length
+    is_one = all(abs(link.factor(factor) - k) <= _ONE_FACTOR for link, k in zip(bones.links, now, strict=True))
+    return factor if is_one else None
 
 
 def _stretched_tip(bones: ChainBones, rotations: Sequence[Quaternion], factor: float) -> Vector:
