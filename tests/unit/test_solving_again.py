@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from tests.unit.constrained_chains import feasible_pose, random_constrained_chai
 
 
 def rounded(pose: Pose) -> Pose:
-    return Pose(pose.positions.astype(np.float32).astype(float), pose.rotations.astype(np.float32).astype(float))
+    positions, rotations = (each.astype(np.float32).astype(float) for each in (pose.positions, pose.rotations))
+    return replace(pose, positions=positions, rotations=rotations)
 
 
 def check_same(a: Pose, b: Pose, length: float, tolerance: float = 1e-6) -> None:
@@ -136,4 +138,18 @@ def test_solving_again_where_limits_keep_rotation_and_bend_off_moves_nothing(see
     solved = solve(kind.chain, pose, goal)
     again = solve(kind.chain, solved.pose, goal)
     assert solved.status[0] == again.status[0] == Status.REACHED
+    assert np.degrees(angle_between(solved.pose.rotations, again.pose.rotations).max()) < 0.1
+
+
+@pytest.mark.parametrize("seed", [3, 4, 6, 10, 12, 14, 33])
+def test_solving_again_beyond_the_reach_of_limits_with_a_pole_twists_nothing(seed: int) -> None:
+    """Bones of a chain that is straight toward its target twisted by 24 to 148 degrees."""
+    rng = np.random.default_rng(seed)
+    kind = random_constrained_chain(rng, int(rng.integers(3, 6)))
+    pose, length = feasible_pose(rng, kind), kind.chain.total_length
+    pole = pose.positions[0] + rng.normal(size=3) * length
+    goal = goals(pose.positions[0] + 1.2 * length * unit(rng.normal(size=3)), pole)
+    solved = solve(kind.chain, pose, goal)
+    again = solve(kind.chain, rounded(solved.pose), goal)
+    assert solved.error[0] == pytest.approx(again.error[0], abs=1e-6) and solved.error[0] > 0.1
     assert np.degrees(angle_between(solved.pose.rotations, again.pose.rotations).max()) < 0.1

@@ -8,6 +8,7 @@ without limits, clamped to the limits (``_solve_with_pole``).
 """
 
 from ..fabrik.chain_fabrik import ReachProblem, reach_target, shape_at
+from ..goals.pole import POSITION_NOISE
 from ..math.operations import Operations, Vector
 from ..math.vectors import choose_each, distance_between
 from ..model.chain_start import StartPose
@@ -51,8 +52,10 @@ def _solve_with_pole(
     1. Where the present pose has its tip at the target, its bend is brought toward the pole. If that makes all batch
        items point at the pole, this is the result: a solved pose stays as it is.
     2. Else the chain is solved with FABRIK's pose as the reference pose. Where that ends in a local minimum farther
-       from the target than the present pose, the present pose is taken: solving again must not take the tip away from
-       the target.
+       from the target than the present pose, or no nearer, the present pose is taken: solving again must not take the
+       tip away from the target. FABRIK's pose of a chain that is straight toward a target beyond its reach is twisted
+       by the angle from its bend to the pole, and the bend is what rounding leaves: a second solve twisted bones of 22
+       of 100 random chains by up to 180 degrees.
     3. The bend of that pose is brought toward the pole. The pose of step 1 is kept where its tip is at the target and
        the angle to the pole has not become ``POLE_GAIN`` times smaller: a pole that limits keep the bend from is no
        reason to leave a pose at the target for another one at the target.
@@ -71,9 +74,9 @@ def _solve_with_pole(
         if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
     coordinates, _, error, count = reach_within_limits(ops, chain, from_fabrik, target, tolerance, options.iterations)
-    was_nearer = (error > tolerance) & (present_error < error)
-    if ops.any(was_nearer):
-        coordinates = choose_each(ops, was_nearer, present, coordinates)
+    was_as_near = (error > tolerance) & (present_error < error + POSITION_NOISE)
+    if ops.any(was_as_near):
+        coordinates = choose_each(ops, was_as_near, present, coordinates)
     coordinates, placed = bend_toward_pole(ops, chain, coordinates, target, pole, tolerance, shaped)
     bent_angle = pole_angle(ops, bent_placed.joints, target, pole, shaped)
     stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole, shaped))
