@@ -695,10 +695,11 @@ def test_generated_rigs_have_bodies_of_their_controls(rigify: None, name: str) -
     assert (place(armature, limb) - target).length < 2e-3 * height(armature)  # of 1e-2
 
 
-def test_a_renamed_bone_is_named_with_the_way_out(rigify: None) -> None:
+def test_a_bone_that_was_made_anew_by_another_name_is_named_with_the_way_out(rigify: None) -> None:
     armature = metarig("human_metarig")
     make_body(armature)
-    armature.pose.bones["hand.L"].name = "paw.L"
+    bone = armature.pose.bones["hand.L"]
+    bone.name, bone.fabrik_key = "paw.L", 0
     before = heads(armature)
     with pytest.raises(
         RuntimeError, match=r"no bone 'hand.L' in .* any more: choose another bone, or press Find Again"
@@ -739,7 +740,10 @@ def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) 
 
     assert {("label", "Upper Arm.L"), ("label", "upper_arm.L"), ("operator", "pose.fabrik_body_find")} <= set(drawn())
     body.active_part = body.parts.find("Hand.L")
-    armature.pose.bones["hand.L"].name = "paw.L"
+    bone = armature.pose.bones["hand.L"]
+    bone.name = "paw.L"
+    assert ("label", "paw.L") in drawn()
+    bone.fabrik_key = 0
     assert "There is no bone 'hand.L' any more" in " ".join(text for kind, text in drawn() if kind == "label")
     body.parts["Hand.L"].bone = ""
     assert ("label", "Choose a bone") in drawn()

@@ -48,10 +48,32 @@ def test_a_deleted_bone_of_a_part_is_named(human: Object, operator: Any, options
     assert operator(**options) == {"FINISHED"}, "the way out leads out"
 
 
-@pytest.mark.parametrize(("operator", "options"), PULLS)
-def test_a_renamed_bone_of_a_part_is_chosen_anew(human: Object, operator: Any, options: dict[str, Any]) -> None:
-    human.data.bones["shin.L"].name = "lower_leg.L"
+def make_anew(armature: Object, bone: str, name: str) -> None:
+    """Give a bone another name, and no key: as if it had been deleted and another one made at its place."""
+    armature.data.bones[bone].name = name
+    armature.pose.bones[name].fabrik_key = 0  # type: ignore[attr-defined]
     update()
+
+
+@pytest.mark.parametrize(("operator", "options"), PULLS)
+def test_renamed_bones_of_parts_and_handles_are_followed(human: Object, operator: Any, options: dict[str, Any]) -> None:
+    new = {"shin.L": "lower_leg.L", "hand.R": "palm.R", "hand.L": "palm.L"}
+    for old, name in new.items():
+        human.data.bones[old].name = name
+    update()
+    parts, handles = human.fabrik.body.parts, human.fabrik.body.handles
+    assert [parts[name].bone for name in ("Shin.L", "Hand.R", "Hand.L")] == [*new.values()]
+    assert (handles["Hand.R"].bone, handles["Hand.L"].bone) == ("palm.R", "palm.L")
+    assert not any(part.is_corrected for part in parts)
+    options = {name: new.get(value, value) if isinstance(value, str) else value for name, value in options.items()}
+    assert operator(**options) == {"FINISHED"}
+
+
+@pytest.mark.parametrize(("operator", "options"), PULLS)
+def test_a_part_whose_bone_was_made_anew_by_another_name_is_named(
+    human: Object, operator: Any, options: dict[str, Any]
+) -> None:
+    make_anew(human, "shin.L", "lower_leg.L")
     assert "there is no bone 'shin.L'" in error_of(operator, **options)
     parts = human.fabrik.body.parts
     next(part for part in parts if part.bone == "shin.L").bone = "lower_leg.L"
@@ -60,12 +82,11 @@ def test_a_renamed_bone_of_a_part_is_chosen_anew(human: Object, operator: Any, o
 
 @pytest.mark.parametrize("mirror", [False, True])
 @pytest.mark.parametrize(("operator", "options"), [*PULLS[:2], PULLS[3]])
-def test_a_handle_whose_own_bone_was_renamed_is_named(
+def test_a_handle_whose_own_bone_was_made_anew_by_another_name_is_named(
     human: Object, operator: Any, options: dict[str, Any], mirror: bool
 ) -> None:
     human.pose.use_mirror_x = mirror
-    human.data.bones["hand.R"].name = "palm.R"
-    update()
+    make_anew(human, "hand.R", "palm.R")
     before = pose_of(human)
     message = error_of(operator, **options)
     assert "Handle 'Hand.R': there is no bone 'hand.R' in 'metarig' any more" in message and "Traceback" not in message

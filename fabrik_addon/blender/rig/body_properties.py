@@ -18,6 +18,7 @@ from bpy.props import (
 )
 from bpy.types import Context, Object, PropertyGroup
 
+from .bone_keys import key_of, name_now
 from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
 
 ROLE_ITEMS = (
@@ -47,14 +48,25 @@ SIDE_ITEMS = (
 )
 
 
+def _get_bone(row: FabrikPart | FabrikHandle, name: str, _is_set: bool) -> str:
+    return name_now(row.id_data, row.bone_key, name)
+
+
+def _keep_bone_key(row: FabrikPart | FabrikHandle, context: Context) -> None:
+    """Store the key of the bone, which is found by its name while there is no key."""
+    row.bone_key = 0
+    row.bone_key = key_of(row.id_data, row.bone)
+    show_change(row, context)
+
+
 def _note_correction(part: FabrikPart, context: Context) -> None:
     """Mark a part whose bone was set as corrected, and move its handle; what makes a body takes the mark off again."""
+    _keep_bone_key(part, context)
     part.is_corrected = True
     part.confidence = 1.0 if part.bone else 0.0
     for handle in part.id_data.fabrik.body.handles:
         if handle.part == part.name:
             handle.bone = part.bone
-    show_change(part, context)
 
 
 class FabrikPart(PropertyGroup):
@@ -77,7 +89,14 @@ class FabrikPart(PropertyGroup):
     bone: StringProperty(
         name="Bone",
         description="Bone of the part; none where no bone was found",
+        get_transform=_get_bone,
         update=_note_correction,
+        override=OVERRIDABLE,
+    )
+    bone_key: IntProperty(
+        name="Bone Key",
+        description="Key of the bone, by which it is found when it was renamed; 0 is none",
+        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     confidence: FloatProperty(
@@ -121,7 +140,17 @@ class FabrikHandle(PropertyGroup):
         override=OVERRIDABLE,
     )
     bone: StringProperty(
-        name="Bone", description="Bone that the handle moves", update=show_change, override=OVERRIDABLE
+        name="Bone",
+        description="Bone that the handle moves",
+        get_transform=_get_bone,
+        update=_keep_bone_key,
+        override=OVERRIDABLE,
+    )
+    bone_key: IntProperty(
+        name="Bone Key",
+        description="Key of the bone, by which it is found when it was renamed; 0 is none",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
     )
     use_tail: BoolProperty(
         name="Use Tail",

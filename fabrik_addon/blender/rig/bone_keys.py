@@ -103,7 +103,7 @@ def _forget(*_args: object) -> None:
 def register() -> None:
     PoseBone.fabrik_key = IntProperty(  # type: ignore[attr-defined]
         name="FABRIK Key",
-        description="Number by which chains that end at the bone find it; 0 is none",
+        description="Number by which chains and bodies find the bone; 0 is none",
         options={'HIDDEN'},
         override={'LIBRARY_OVERRIDABLE'},
     )
