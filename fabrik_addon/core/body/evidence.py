@@ -58,7 +58,7 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
             reading = replace(reading, weight=0.4 * reading.weight)
         if guess is None or (guess.role is Role.LIMB and rich and place in named):
             role = named.get(place) or _elsewhere(skeleton, place, reading)
-            if role is Role.HIPS and Role.THIGH not in named.values() and not rich:
+            if role is Role.HIPS and reading.roles == {role} and Role.THIGH not in named.values() and not rich:
                 role = None  # of an animal without legs its root may have the name of hips
             beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
             is_digit = role in DIGIT_ROLES and skeleton.parents[place] >= 0 and beside > 2  # one of several
@@ -106,6 +106,8 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
     legs = [place for place, role in roles.items() if role is Role.THIGH]
     arms = [place for place, role in roles.items() if role in (Role.CLAVICLE, Role.UPPER_ARM)]
     hips, chest = (skeleton.common_ancestor(line) if line else -1 for line in (legs, arms))
+    if hips < 0 <= chest:
+        hips = _start_of_tail(skeleton, readings, chest)
     between = set(skeleton.path(hips, chest)) if hips >= 0 and chest >= 0 else set()
     for place, each in enumerate(readings):
         if each.skipped or each.twist or len(each.roles) < 2 or Role.SPINE not in each.roles or max(hips, chest) < 0:
@@ -122,6 +124,20 @@ def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int,
             role = Role.TAIL
         roles[place] = role if role in each.roles else Role.SPINE
     return roles
+
+
+def _start_of_tail(skeleton: RestSkeleton, readings: list[NameReading], chest: int) -> int:
+    """Return the bone from which bones of the spine lead to the chest and others to the tail; -1 if none does.
+
+    They have the same names in Rigify's animals, and without hind legs were all a spine.
+    """
+    tail = [
+        place
+        for place, each in enumerate(readings)
+        if {Role.SPINE, Role.TAIL} <= each.roles and not each.skipped
+        if chest not in skeleton.ancestors(place) and place not in skeleton.ancestors(chest)
+    ]
+    return skeleton.common_ancestor([*tail, chest]) if tail else -1
 
 
 def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
