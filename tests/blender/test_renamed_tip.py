@@ -162,16 +162,20 @@ def test_a_tip_is_found_after_its_copy_took_its_name() -> None:
     assert chain.tip == "hand.R"
 
 
-def test_a_tip_that_was_moved_is_read_without_a_search_among_all_bones(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["bone1", "hand"], ids=["moved", "renamed"])
+def test_a_tip_is_read_without_a_search_among_all_bones(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 860 renamed bones a pull of a body searched all at every read of a name, and took 370 ms instead of 27 ms."""
     armature = rigs.make_armature(rigs.tail_bones(3))
     chain = rigs.add_chain(armature, "bone1", 2)
     edit(lambda: setattr(armature.data.edit_bones["bone1"], "tail", (0, 0.5, 2)))
+    armature.pose.bones["bone1"].name = name
+    rigs.update()
 
-    def search(*_arguments: object) -> str:
+    def search(*_arguments: object) -> list[object]:
         raise AssertionError("all bones are searched")
 
-    monkeypatch.setattr(bone_keys, "_name_of", search)
-    assert chain.tip == "bone1"
+    monkeypatch.setattr(bone_keys, "_with_key", search)
+    assert chain.tip == name
 
 
 def test_a_tip_that_cannot_be_told_from_its_copy_is_missing_by_its_name() -> None:
