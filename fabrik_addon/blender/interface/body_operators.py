@@ -63,7 +63,7 @@ class _RecogniseMixin:
         if made.others:
             firsts = listed([f"'{name}'" for name in made.others])
             doubts.append(
-                f"other bodies begin at {firsts}: for one press Remove Body, select its bone, press Make Body"
+                f"other bodies begin at {firsts}: for one of them press Remove Body, select its bone, press Make Body"
             )
         report(self, {'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))
 
