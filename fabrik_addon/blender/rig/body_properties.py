@@ -69,7 +69,18 @@ def _note_correction(part: FabrikPart, context: Context) -> None:
             handle.bone = part.bone
 
 
-class FabrikPart(PropertyGroup):
+class _BoneKeyMixin:
+    """Stores the key of its bone."""
+
+    bone_key: IntProperty(
+        name="Bone Key",
+        description="Key of the bone, by which it is found when it was renamed; 0 is none",
+        options={'HIDDEN'},
+        override=OVERRIDABLE,
+    )
+
+
+class FabrikPart(_BoneKeyMixin, PropertyGroup):
     """A bone and what it is in a body"""
 
     name: StringProperty(name="Name", description="Role, number and side of the part", override=OVERRIDABLE)
@@ -91,12 +102,6 @@ class FabrikPart(PropertyGroup):
         description="Bone of the part; none where no bone was found",
         get_transform=_get_bone,
         update=_note_correction,
-        override=OVERRIDABLE,
-    )
-    bone_key: IntProperty(
-        name="Bone Key",
-        description="Key of the bone, by which it is found when it was renamed; 0 is none",
-        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     confidence: FloatProperty(
@@ -130,7 +135,7 @@ def _note_target(handle: FabrikHandle, context: Context) -> None:
     show_change(handle, context)
 
 
-class FabrikHandle(PropertyGroup):
+class FabrikHandle(_BoneKeyMixin, PropertyGroup):
     """A place of a body that is pulled or held"""
 
     name: StringProperty(name="Name", description="Name of the handle", override=OVERRIDABLE)
@@ -144,12 +149,6 @@ class FabrikHandle(PropertyGroup):
         description="Bone that the handle moves",
         get_transform=_get_bone,
         update=_keep_bone_key,
-        override=OVERRIDABLE,
-    )
-    bone_key: IntProperty(
-        name="Bone Key",
-        description="Key of the bone, by which it is found when it was renamed; 0 is none",
-        options={'HIDDEN'},
         override=OVERRIDABLE,
     )
     use_tail: BoolProperty(

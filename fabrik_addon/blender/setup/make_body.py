@@ -97,8 +97,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     held_back = tuple(
         f"'{bone.name}' ({overridden[bone.name]})" for bone in bones if bone.bone.use_deform and bone.name in overridden
     )
-    made = recognise_rig(armature, overridden)
-    recognition = None if made is None else made.recognition
+    recognition, others = recognise_rig(armature, overridden) or (None, ())
     found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
     if recognition is None or not any(part.bone for part in found):
         reason = ""
@@ -128,7 +127,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         held_back,
         tuple(chosen) if are_controls else (),
         tuple(bone.name for bone in bones if bone.get(_SWITCH, 1.0) < 1.0) if are_controls else (),
-        () if made is None else made.others,
+        others,
     )
 
 
