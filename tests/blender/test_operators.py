@@ -10,7 +10,7 @@ from typing import Any
 
 import bpy
 import pytest
-from bpy.types import Object
+from bpy.types import Context, KeyingSet, Object
 from mathutils import Matrix, Vector
 
 import fabrik_addon
@@ -799,6 +799,40 @@ def test_auto_key_with_a_keying_set_keys_bones_in_object_mode_too(keyed: Object,
     with bpy.context.temp_override(window=window, area=window.screen.areas[0]):
         assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     assert set(curves_of(keyed)) == EVERY_CURVE
+
+
+class KeyingSetOfObjects(bpy.types.KeyingSetInfo):
+    """A keying set as an add-on may have it, whose script takes no bones."""
+
+    bl_idname = "TEST_objects"
+    bl_label = "Objects"
+
+    def poll(self, _context: Context) -> bool:
+        return True
+
+    def iterator(self, context: Context, keying_set: KeyingSet) -> None:
+        for obj in context.selected_objects:
+            self.generate(context, keying_set, obj)
+
+    def generate(self, _context: Context, keying_set: KeyingSet, data: Any) -> None:
+        keying_set.paths.add(data, "location")
+
+
+def test_auto_key_with_a_keying_set_that_takes_no_bones_keys_none_in_object_mode(keyed: Object) -> None:
+    """Its script raised a TypeError after the bones had changed."""
+    bpy.utils.register_class(KeyingSetOfObjects)
+    try:
+        bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+        sets = bpy.context.scene.keying_sets_all
+        sets.active = next(entry for entry in sets if entry.bl_idname == KeyingSetOfObjects.bl_idname)
+        leave_mode()
+        bpy.context.view_layer.objects.active = keyed.fabrik.chains[0].target
+        window = bpy.context.window_manager.windows[0]
+        with bpy.context.temp_override(window=window, area=window.screen.areas[0]):
+            assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    finally:
+        bpy.utils.unregister_class(KeyingSetOfObjects)
+    assert keyed.fabrik.chains[0].status == "REACHED" and curves_of(keyed) == {}
 
 
 def test_auto_key_with_a_keying_set_of_something_else_keys_nothing(keyed: Object) -> None:

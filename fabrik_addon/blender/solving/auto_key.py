@@ -136,7 +136,7 @@ def _paths_in_set(
             else:
                 with context.temp_override(active_object=owner, selected_objects=[owner], **selected):
                     keying_set.refresh()
-        except RuntimeError:
+        except Exception:  # whatever the script of a keying set raises: one for objects may not take bones
             return {}
     found: dict[str, list[_Place]] = {}
     for path in keying_set.paths:
