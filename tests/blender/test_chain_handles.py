@@ -227,6 +227,27 @@ def test_a_pole_that_is_a_child_of_the_dragged_target_bends_its_chain() -> None:
     assert [chain.status for chain in (left, right)] == ["REACHED", "REACHED"]
 
 
+def test_a_chain_that_follows_the_dragged_target_changes_nothing_about_held_chains() -> None:
+    """Held chains that share bones with the dragged one had the weight of targets, not of pins."""
+    bones = [Bone("spine", (0, 0, 0), (0, 0, 1)), *tail_bones(2, "other", (0.0, 1.5, 0.0))]
+    for side, x in (("left", 1.0), ("right", -1.0)):
+        bones += [Bone(f"{side} arm", (0, 0, 1), (x, 0.1, 1.2), "spine", connected=True)]
+        bones += [Bone(f"{side} hand", (x, 0.1, 1.2), (1.8 * x, 0, 1), f"{side} arm", connected=True)]
+    armature = make_armature(bones)
+    for tip, count in (("left hand", 3), ("right hand", 3), ("other1", 2)):
+        add_chain(armature, tip, count)
+    left, right, other = armature.fabrik.chains
+    other.target.parent, other.target.matrix_parent_inverse = left.target, left.target.matrix_world.inverted()
+    update()
+    found = []
+    for other.enabled in (False, True):
+        session = ChainDrag(layer(), armature, Grab("left hand", left.name), pins="ALL")
+        session.move(layer(), Vector((3.5, 0.5, 1.5)))
+        found.append((distance_left(armature, left), distance_left(armature, right)))
+        session.cancel(layer())
+    assert found[0] == pytest.approx(found[1], abs=1e-4) and found[0][1] < 0.1 * found[0][0]
+
+
 def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:
     sides = [Bone(f"arm.{side}", (x, 0, 0), (2 * x, 0, 1)) for side, x in (("L", 1.0), ("R", -1.0))]
     sides += [

@@ -323,7 +323,8 @@ class ChainDrag(BaseDrag):
             if number or self._following_goals:
                 # The bones on which this group hangs have moved, or hang on the target: its snapshot is taken again.
                 chains = settings_of(self.armature).chains
-                group = take_group(view_layer, self.armature, [chains[name] for name in group.names])
+                own = [chains[name] for name in group.names]
+                group = take_group(view_layer, self.armature, own, held=self._held_goals)
             solved += self._write_solved(view_layer, group, goals_by_name)
             if self._kept is not None and self._name in group.names:
                 bone, frame = self._kept

@@ -13,8 +13,8 @@ group is read anew once those are written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -143,13 +143,24 @@ def unite_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
     return groups
 
 
-def take_group(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Group:
+def take_group(
+    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], held: Container[str] = ()
+) -> Group:
     """Read the chains of a group that ``take_groups`` returned again, after other groups have moved it.
+
+    Args:
+        view_layer: evaluated, with nothing changed since.
+        armature: object with the chains.
+        chains: of the group.
+        held: names of chains that are held as pinned ones are.
 
     Raises:
         FabrikError: a chain or its target can't be used.
     """
-    snapshots = sorted(take_snapshots(view_layer, armature, chains), key=order_of_tip)
+    snapshots = [
+        replace(snapshot, is_pinned=True) if snapshot.name in held else snapshot
+        for snapshot in sorted(take_snapshots(view_layer, armature, chains), key=order_of_tip)
+    ]
     return with_tree(Group(tuple(snapshots)))
 
 
