@@ -3,9 +3,9 @@
 """A solve, stage by stage: check, root that follows, stretch, rotation, position, status.
 
 Each stage but the last is a function that takes the stage after it as its first argument and calls it once or several
-times: ``reach_rotation`` first without the rotation and then without the last link, ``stretch_links`` at the chain's
-own lengths, ``move_root`` with the root where it is. ``reach_position`` is the last one. The stage of a goal that is
-not given is left out.
+times: ``reach_rotation`` first without the rotation and then without the last link, ``reach_rotation_within_limits``
+without the rotation, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is.
+``reach_position`` is the last one. The stage of a goal that is not given is left out.
 """
 
 import math
@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from .fabrik.chain_fabrik import shape_at
 from .fabrik.passes import reach_test
 from .goals.link_stretch import STRETCH_GAIN, STRETCH_ROUNDING, STRETCH_SOLVES, stretch_factor
 from .goals.pole import NO_BEND, bend_direction, rotate_pole, side_toward
@@ -38,14 +37,14 @@ from .math.vectors import (
 )
 from .model.chain_start import StartPose, batch_shape, start_from
 from .model.constrained_chain import place
-from .optimise.constrained_reach import REACH_STEPS, coordinates_of
-from .optimise.least_rotation import Termination, rotate_least
-from .optimise.pole_task import pole_angle
+from .model.tree_start import start_tree
+from .optimise.constrained_reach import coordinates_of
+from .optimise.least_rotation import PATIENCE
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
-from .solve_tree import solve_trees
+from .solve_tree import each_pose, solve_tree_components, solve_trees
 from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
-from .trees.solution import AS_GOOD
+from .trees.solution import TreeSolution, at_frames
 
 DEFAULT_OPTIONS = Options()
 
@@ -55,6 +54,10 @@ _LIMITED, _STALLED = int(Status.LIMITED), int(Status.STALLED)
 _MOST_ERROR_RATIO = 1.01
 """Error of a pose with the rotation, over the error of the pose without, up to which the rotation is taken: position
 comes before rotation."""
+
+_MUCH_NEARER = 0.25
+"""Ratio of the errors of the pose without the rotation and of the pose that a descent has ended in, up to which the
+descent starts again from the first although it doesn't reach the target: that may be a jump of the bones."""
 
 
 def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> Solution:
@@ -80,7 +83,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
     solved = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), pose.base)
-    error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:])
+    error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
     return Solution(solved, error, sweeps.astype(int), status.astype(int), stretch)
 
 
@@ -106,6 +109,8 @@ class ComponentSolution(NamedTuple):
     """Values of ``Status``."""
     stretch: Component
     """Factor by which the links are longer than the chain's."""
+    next_frames: Sequence[Quaternion] = ()
+    """Frames of the bones where the search for a target near this one starts; none: it starts from ``frames``."""
 
 
 class ChainGoal(NamedTuple):
@@ -128,15 +133,35 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
     if goal.rotation is not None:
-        stage = partial(reach_rotation, stage)
+        stage = partial(reach_rotation if start.constrained_chain is None else reach_rotation_within_limits, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
     if options.moves_root:
         stage = partial(move_root, stage)
     if not start.batch:
         return stage(SCALAR, start, goal, options)
+    if goal.rotation is not None and start.constrained_chain is not None:
+        return _solve_each(start, goals, options)
     with quiet():
         return stage(ARRAY, start, goal, options)
+
+
+def _solve_each(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
+    """Solve the poses of a batch one after another: each descent has a number of steps of its own."""
+    chain, batch, bones = start.chain, start.batch, len(start.links)
+    found = [
+        solve_components(start_from(chain, pose), desired, options)
+        for pose, desired in each_pose(chain, start.pose, goals, batch)
+    ]
+    columns = (
+        ([one.points for one in found], (bones + 1, 3)),
+        ([one.frames for one in found], (bones, 4)),
+        ([one[3:7] for one in found], (1, 4)),
+    )
+    points, frames, (numbers,) = (
+        ARRAY.split(np.array(column, float).reshape(*batch, *shape), batch) for column, shape in columns
+    )
+    return ComponentSolution(batch, points, frames, *numbers)
 
 
 def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
@@ -290,7 +315,11 @@ def _choose_solution(
 ) -> ComponentSolution:
     """Choose between two solutions, batch item by batch item."""
     points, frames = choose_each(ops, where, yes.points, no.points), choose_each(ops, where, yes.frames, no.frames)
-    return ComponentSolution(no.batch, points, frames, *ops.choose(where, yes[3:], no[3:]))
+    error, sweeps, status, stretch = ops.choose(where, yes[3:7], no[3:7])
+    next_frames: Sequence[Quaternion] = ()
+    if yes.next_frames or no.next_frames:
+        next_frames = choose_each(ops, where, yes.next_frames or yes.frames, no.next_frames or no.frames)
+    return ComponentSolution(no.batch, points, frames, error, sweeps, status, stretch, next_frames)
 
 
 def reach_rotation(
@@ -304,110 +333,103 @@ def reach_rotation(
        is farther from the target then (``_MOST_ERROR_RATIO``), the pose without the rotation is taken instead.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
-    4. With limits ``rotate_least`` starts from the feasible pose nearest to those frames. Step 2 is then only for poses
-       whose tips are at their targets without the rotation; any other pose keeps the tip that it has without the
-       rotation. The present pose stays where that is hardly better (``_present_or``).
     """
     rotation, target = goal.rotation, goal.target
     assert rotation is not None  # this stage is for goals with a rotation only
     chain, unit = start.chain, start.chain.total_length
-    with_rotation, goal = goal, goal._replace(rotation=None)
+    goal = goal._replace(rotation=None)
     plain = after(ops, start, goal, options)
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
     points, frames, sweeps = plain.points, plain.frames, plain.sweeps
-    link, allowed = subtract(points[-1], points[-2]), 0.0 * plain.error + options.tolerance
-    if start.constrained_chain is None:
-        allowed = ops.maximum(allowed, _MOST_ERROR_RATIO * plain.error)
-    may_rotate = plain.error <= allowed
-    if len(chain.links) > 1 and ops.any(may_rotate):
+    link = subtract(points[-1], points[-2])
+    allowed = ops.maximum(0.0 * plain.error + options.tolerance, _MOST_ERROR_RATIO * plain.error)
+    if len(chain.links) > 1:
         last = last_link(ops, chain.links[:-1], subtract(target, start.root), desired_link, link)
         # One link has one solution for every solver, and TWO_BONE refuses one link.
         other_options = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
         others = after(ops, start.without_tip, goal._replace(target=subtract(target, last)), other_options)
         tip = add(others.points[-1], last)
-        better = may_rotate & (distance_between(ops, tip, target) <= allowed * unit)
+        better = distance_between(ops, tip, target) <= allowed * unit
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
         sweeps = plain.sweeps + others.sweeps
     last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
     frames = [*frames[: len(chain.links) - 1], last_frame]
-    if start.constrained_chain is not None:
-        points, frames = _rotation_within_limits(ops, start, frames, plain, target, options)
     error = distance_between(ops, points[-1], target) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
-    found = ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
-    return found if start.constrained_chain is None else _present_or(ops, start, with_rotation, found, options)
+    return ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
 
 
-def _rotation_within_limits(
-    ops: Operations,
-    start: StartPose,
-    desired: list[Quaternion],
-    plain: ComponentSolution,
-    target: Vector,
-    options: Options,
-) -> tuple[list[Vector], list[Quaternion]]:
-    """Return the joints and frames within limits that are nearest to the desired frames, with the tip as near.
-
-    The tip is brought to the target, or to the tip of the pose without the rotation where that pose is short of the
-    target: from the desired frames, and where this fails, from the pose without the rotation.
-    """
-    chain = start.constrained_chain
-    assert chain is not None  # this function is for chains with limits only
-    unit, root = start.chain.total_length, start.root
-    tip = choose_parts(ops, plain.error <= options.tolerance, target, plain.points[-1])
-    goal, tolerance, steps = relative_to(tip, root, unit), options.tolerance, min(options.iterations, REACH_STEPS)
-    reference = coordinates_of(ops, chain, desired)
-    _, placed, error = rotate_least(ops, chain, reference, reference, goal, Termination(tolerance, steps))
-    is_off = error > tolerance
-    if ops.any(is_off):
-        at_tip = coordinates_of(ops, chain, plain.frames)
-        _, again, error = rotate_least(ops, chain, at_tip, reference, goal, Termination(tolerance, steps))
-        placed = again.where(ops, is_off, placed)
-    points = [onward(root, unit, joint) for joint in placed.joints]
-    allowed = ops.maximum(tolerance, _MOST_ERROR_RATIO * plain.error) * unit
-    falls_back = distance_between(ops, points[-1], target) > allowed
-    frames = choose_each(ops, falls_back, plain.frames, placed.frames)
-    return choose_each(ops, falls_back, plain.points, points), frames
-
-
-def _present_or(
-    ops: Operations, start: StartPose, goal: ChainGoal, found: ComponentSolution, options: Options
+def reach_rotation_within_limits(
+    after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
 ) -> ComponentSolution:
-    """Return a solution, or the present pose where its tip is at the target and the solution is hardly better.
+    """Give the last bone of a chain within limits the goal's rotation, as far as its tip stays as near to the target.
 
-    Limits may keep rotation and bend off, and each solve, from the pose of the one before, would take another way to
-    them: an arm with its clavicle rotated by more than 1 degree at a second press of Solve in 35 of 60 poses.
+    Target, rotation and pole are tasks of a tree of this one chain (``solve_tree``), with the target before the others.
+    Its descent starts
+
+    1. from ``StartPose.initial_frames`` where they are given: the solution of the move or frame before;
+    2. else from the pose at hand, if its tip is at the target;
+    3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
+       a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
+
+    The options' iterations bound the next stage. With fewer than ``PATIENCE`` there is no descent
+    (``_with_last_bone_rotated``).
+    """
+    assert goal.rotation is not None  # this stage is for goals with a rotation only
+    chain = start.chain
+    solver_for(chain, options)  # which refuses chains that it can't solve, also where the next stage isn't needed
+    if options.iterations < PATIENCE:
+        return _with_last_bone_rotated(after, ops, start, goal, options)
+    tree = start_tree(chain, start.pose)
+    goals = Goals(
+        np.array([goal.target]),
+        rotations=np.array([goal.rotation]),
+        poles=None if goal.pole is None else np.array([goal.pole]),
+        pole_angles=np.array([goal.pole_angle]),
+        pole_shapes=(chain.pole_shape,),
+    )
+    alone = replace(options, moves_root=False, stretch_max=1.0, solver="FABRIK")
+
+    def descended(frames: Sequence[Quaternion]) -> TreeSolution:
+        return solve_tree_components(tree, goals, alone, at_frames(tree, [*frames, frames[-1]]))
+
+    begin, found, sweeps = start.initial_frames, None, 0.0
+    if not begin and math.dist(goals.targets[0], start.pose.positions[-1]) <= options.tolerance * chain.total_length:
+        begin = start.frames[:-1]
+    if begin:
+        found = descended(begin)
+        sweeps += found.sweeps
+    if found is None or found.status[0] not in (_REACHED, _OUT_OF_REACH):
+        plain = after(ops, start, goal._replace(rotation=None), options)
+        sweeps += float(plain.sweeps)
+        if found is None or plain.error <= max(options.tolerance, _MUCH_NEARER * found.error[0]):
+            found = descended(plain.frames)
+            sweeps += found.sweeps
+    frames = found.frames[:-1]
+    next_frames = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
+    return ComponentSolution((), found.points, frames, found.error[0], sweeps, found.status[0], 1.0, next_frames)
+
+
+def _with_last_bone_rotated(
+    after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
+) -> ComponentSolution:
+    """Return the pose of ``reach_rotation`` clamped to the limits, or the pose without the rotation.
+
+    Clamping the last bone may take the tip from where ``reach_rotation`` has it: then the rotation is left out.
     """
     chain, unit = start.constrained_chain, start.chain.total_length
     assert chain is not None  # this function is for chains with limits only
-    placed = place(ops, chain, coordinates_of(ops, chain, start.frames))
+    found = reach_rotation(after, ops, start, goal, options)
+    placed = place(ops, chain, coordinates_of(ops, chain, found.frames))
     points = [onward(start.root, unit, joint) for joint in placed.joints]
     error = distance_between(ops, points[-1], goal.target) / unit
-    stays = error <= options.tolerance
-    if not ops.any(stays):
-        return found
-    reached = ops.where(stays, _REACHED, found.status)
-    present = ComponentSolution(start.batch, points, placed.frames, error, found.sweeps, reached, found.stretch)
-    angle, angle_before = (_angle_off(ops, start, goal, one) for one in (found, present))
-    stays = stays & ((found.error > options.tolerance) | (AS_GOOD * angle_before <= angle))
-    return _choose_solution(ops, stays, present, found)
-
-
-def _angle_off(ops: Operations, start: StartPose, goal: ChainGoal, found: ComponentSolution) -> Component:
-    """Return the root of the sum of the squared angles (radians) that last bone and bend are off."""
-    assert goal.rotation is not None  # this function is for goals with a rotation only
-    w, *axis = multiply(goal.rotation, conjugate(found.frames[-1]))
-    off = 2.0 * ops.atan2(norm(ops, (axis[0], axis[1], axis[2])), ops.abs(w))
-    if goal.pole is None or len(found.frames) < 3:
-        return off
-    others, root = start.without_tip, start.root
-    joints = [relative_to(point, root, others.chain.total_length) for point in found.points[:-1]]
-    pole = relative_to(goal.pole, root, others.chain.total_length)
-    pole = rotate_pole(ops, pole, first_direction(ops, joints[:0:-1]), goal.pole_angle)
-    bend = pole_angle(ops, joints, joints[-1], pole, shape_at(ops, others, joints[-1]))
-    return ops.sqrt(off * off + bend * bend)
+    if error > max(options.tolerance, _MOST_ERROR_RATIO * found.error):
+        return after(ops, start, goal._replace(rotation=None), options)
+    is_off = _LIMITED if found.status == _REACHED else found.status
+    status = _REACHED if error <= options.tolerance else is_off
+    return found._replace(points=points, frames=placed.frames, error=error, status=status)
 
 
 def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:

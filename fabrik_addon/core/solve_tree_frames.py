@@ -47,7 +47,8 @@ def solve_tree_frames(
 ) -> list[TreeSolution]:
     """Pose a tree at many frames so that its effectors are at their targets."""
     found: list[TreeSolution] = [] if first_solution is None else [first_solution]
-    is_batched = bool(frames) and is_weighed(frames[0][1]) and solver_for_tree(options).stacked is None
+    weighed = [is_weighed(start.chain, goals) for start, goals in frames[:1]]
+    is_batched = any(weighed) and solver_for_tree(options).stacked is None
     while len(found) < len(frames):
         first = len(found) - 1
         last = min(first + STRIDE, len(frames) - 1)

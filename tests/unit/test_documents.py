@@ -21,7 +21,7 @@ def test_every_path_that_the_architecture_names_exists() -> None:
 def test_every_stage_of_a_solve_that_the_architecture_names_exists() -> None:
     named = re.findall(r"`(\w+)`", PAGE.partition("A solve of one chain")[2].partition("\n\n")[0])
     code = (ROOT / "fabrik_addon/core/solve_chain.py").read_text(encoding="utf-8")
-    assert len(named) == 5 and [name for name in named if f"\ndef {name}(" not in code] == []
+    assert len(named) == 6 and [name for name in named if f"\ndef {name}(" not in code] == []
 
 
 def test_the_drawing_has_every_folder_and_no_other() -> None:

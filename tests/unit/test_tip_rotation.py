@@ -4,12 +4,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fabrik_addon.core import Chain, FabrikError, Goals, Options, Pose, Status, plain_chain, solve
+from fabrik_addon.core import (
+    Chain,
+    FabrikError,
+    Goals,
+    Options,
+    Pose,
+    Status,
+    plain_chain,
+    solve,
+    solve_components,
+    start_from,
+)
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.math.quaternions import from_to, multiply, rotate
+from scripts.benchmark.limit_sets import (
+    CLAVICLE_ARM,
+    TAIL,
+    ConstrainedBones,
+    angle_of,
+    feasible_swings,
+    inverse,
+    own_turns,
+    posed,
+    product,
+    worst_violation,
+)
 
 COUNTS = [1, 2, 3, 6, 10]
 
@@ -105,6 +130,58 @@ def test_limits_hold_and_position_is_reached_within_them() -> None:
             assert swing <= np.radians(60.0) + 1e-4
             before = frame
     assert reached == 30
+
+
+@pytest.mark.parametrize("bones", [CLAVICLE_ARM, TAIL], ids=lambda bones: bones.name)
+def test_a_rotation_that_limits_allow_is_taken_at_the_target(bones: ConstrainedBones) -> None:
+    poses = posed(bones, feasible_swings(np.random.default_rng(3), bones, 30))
+    chain, met = bones.chain(), 0
+    for joints, frames in zip(poses.positions, poses.rotations, strict=True):
+        solution = solve(chain, bones.rest(), Goals(joints[-1:], rotations=frames[-1:]))
+        assert solution.status[0] == Status.REACHED
+        met += angle_between(frames[-1], solution.pose.rotations[-1]) <= np.radians(0.1)
+        assert worst_violation(bones, solution.pose.rotations[:-1]) <= 1e-9
+    assert met >= 28, "rotated toward it after a solve without it, 0 of 30 are met by the arm and 7 by the tail"
+
+
+@pytest.mark.parametrize("bones", [CLAVICLE_ARM, TAIL], ids=lambda bones: bones.name)
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_a_rotation_within_limits_is_smooth_along_a_path(bones: ConstrainedBones, with_pole: bool) -> None:
+    middle, onward, aside = 0.4 * feasible_swings(np.random.default_rng(6), bones, 3)
+    angles = np.linspace(0.0, 2.0 * np.pi, 81)[:, None, None]
+    path = posed(bones, middle + np.cos(angles) * onward + np.sin(angles) * aside)
+    poles = path.positions[:, 1:2] + 0.2
+    start, found, frames = start_from(bones.chain(), posed(bones, middle + onward)), None, []
+    for joints, desired, pole in zip(path.positions, path.rotations, poles, strict=True):
+        nearby = () if found is None else found.next_frames
+        goals = Goals(joints[-1:], rotations=desired[-1:], poles=pole if with_pole else None)
+        found = solve_components(replace(start, initial_frames=nearby), goals)
+        frames.append(found.frames)
+        assert found.status == Status.REACHED
+    turns = own_turns(np.array(frames))
+    steps = np.degrees(angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1))
+    assert steps.max() <= 3.0 * np.median(steps)
+    assert np.degrees(angle_of(product(inverse(turns[0]), turns[-1]))).max() <= 0.5, "the path is closed"
+
+
+def test_a_batch_within_limits_is_a_loop_of_singles() -> None:
+    poses = posed(CLAVICLE_ARM, feasible_swings(np.random.default_rng(4), CLAVICLE_ARM, 4))
+    chain, rest = CLAVICLE_ARM.chain(), CLAVICLE_ARM.rest()
+    goals = Goals(poses.positions[:, -1:].reshape(2, 2, 1, 3), rotations=poses.rotations[:, -1:].reshape(2, 2, 1, 4))
+    batch = solve(chain, rest, goals)
+    for item in np.ndindex(2, 2):
+        single = solve(chain, rest, Goals(goals.targets[item], rotations=goals.rotations[item]))
+        np.testing.assert_array_equal(batch.pose.positions[item], single.pose.positions)
+        np.testing.assert_array_equal(batch.status[item], single.status)
+    none = solve(chain, rest, Goals(np.zeros((0, 1, 3)), rotations=np.zeros((0, 1, 4))))
+    assert none.pose.positions.shape == (0, 4, 3) and none.status.shape == (0, 1)
+
+
+def test_a_solver_for_two_bones_refuses_three_also_where_the_tip_is_at_the_target() -> None:
+    rest = CLAVICLE_ARM.rest()
+    goals = Goals(rest.positions[-1:], rotations=rest.rotations[-1:])
+    with pytest.raises(FabrikError, match="two"):
+        solve(CLAVICLE_ARM.chain(), rest, goals, Options(solver="TWO_BONE"))
 
 
 def test_a_rotation_that_is_not_finite_is_refused() -> None:

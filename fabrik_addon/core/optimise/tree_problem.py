@@ -17,7 +17,7 @@ from ..math.vectors import relative_to, scale
 from ..model.joint_limits import clamp, rotation_of, swing_twist
 from ..model.skeleton import LEAST_POSTURE_WEIGHT, JointCoordinates, Tree
 from ..model.tree_start import StartTree, coordinates_of_tree
-from ..problem import Goals, Options
+from ..problem import Chain, Goals, Options
 from .balance_task import BalanceTask, balance_task
 from .floor_task import FloorTask, floor_task
 from .look_at_task import LookAtTask, look_at_task
@@ -96,7 +96,7 @@ class TreeProblem:
     """Distance of each effector from its target that counts as reached; infinite without a target."""
     moves_root: bool
     is_weighed: bool
-    """Whether pins or priorities may keep a target away (``is_weighed``): then tasks are weighed against each other."""
+    """Whether tasks are weighed against each other (``is_weighed``)."""
     goals: Goals
     """The goals themselves: those of a body have priorities."""
     balance: BalanceTask | None = None
@@ -110,7 +110,7 @@ class TreeProblem:
 
     @property
     def may_stay_unmet(self) -> bool:
-        """Whether a target is beyond reach, or pins or priorities may keep one away: then no other start is tried."""
+        """Whether a target is beyond reach, or tasks are weighed against each other: then no other start is tried."""
         return self.is_weighed or self.has_far_target
 
     @property
@@ -365,9 +365,13 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     return "balance" if isinstance(task, BalanceTask) else "floor", task.bones
 
 
-def is_weighed(goals: Goals) -> bool:
-    """Tell whether pins, or priorities, may keep a target away."""
-    return goals.priorities is not None or (goals.pinned is not None and any(goals.pinned))
+def is_weighed(chain: Chain, goals: Goals) -> bool:
+    """Tell whether tasks are weighed against each other: with pins, with priorities, and of a plain chain's rotation.
+
+    The target of a plain chain comes before its rotation and its pole, as pins do before other targets.
+    """
+    is_rotated = chain.is_plain and goals.rotations is not None and goals.meets is None
+    return is_rotated or goals.priorities is not None or (goals.pinned is not None and any(goals.pinned))
 
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
@@ -419,7 +423,7 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
         tolerances=tolerances,
         moves_root=options.moves_root,
-        is_weighed=is_weighed(goals),
+        is_weighed=is_weighed(chain, goals),
         goals=goals,
     )
     return _with_body_tasks(problem)
@@ -502,7 +506,7 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     tips = chain.tips.tolist()
     points = _points(start, goals.poles, "pole target", goals.with_poles)
     starts = [0] * len(tips) if chain.starts is None else chain.starts.tolist()
-    rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_weighed(goals) else (0.0, POLE_FADE)
+    rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_weighed(chain, goals) else (0.0, POLE_FADE)
     found = {}
     for number in _chosen(goals.with_poles, len(tips)):
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tasks of a body, and those of chains with pins: weighed against each other.
+"""The tasks of a body, of chains with pins, and of one chain with a rotation: weighed against each other.
 
 A drag has one start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is solved from others, too
 (``optimise.body_starts``).
@@ -10,7 +10,7 @@ import math
 
 from ..optimise.body_starts import other_starts
 from ..optimise.held_descent import TREE_STEPS
-from ..optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, Firmness
+from ..optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
 from ..optimise.tree_problem import TreeProblem
@@ -53,9 +53,11 @@ def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previ
 
 
 def firmness_of(problem: TreeProblem) -> Firmness:
-    """Return how firmly the tasks of a body, or of chains, are held against the posture task."""
+    """Return how firmly the tasks of a body, of one chain, or of chains with pins are held against the posture task."""
     if problem.goals.priorities is not None:
         return OF_BODY
+    if problem.start.chain.is_plain and not any(problem.pinned):
+        return OF_ONE_CHAIN
     return OF_CHAINS if problem.moves_root else OF_FIXED_CHAINS
 
 

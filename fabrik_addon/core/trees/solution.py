@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..math.operations import Vector
 from ..math.quaternions import Quaternion
 from ..math.vectors import scale
-from ..model.tree_start import coordinates_of_tree
+from ..model.tree_start import StartTree, coordinates_of_tree
 from ..optimise.reference_pose import ReferencePose
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
@@ -101,6 +101,13 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
         found.append(int(status))
     return found
+
+
+def at_frames(start: StartTree, frames: list[Quaternion]) -> TreeSolution:
+    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts."""
+    count, roots = len(start.chain.tips), len(start.tree.structure.roots)
+    still: list[Vector] = [(0.0, 0.0, 0.0)] * roots
+    return TreeSolution([], frames, still, [math.inf] * count, 0, [int(Status.STALLED)] * count)
 
 
 def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
