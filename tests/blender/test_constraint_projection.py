@@ -16,6 +16,7 @@ from mathutils import Vector
 from fabrik_addon.blender.rig.chain_bones import ChainBones
 from fabrik_addon.blender.rig.snapshot import take_snapshot
 from fabrik_addon.blender.solving import constraint_projection, solve_chain_bones
+from fabrik_addon.core import Status
 from tests.blender.rigs import (
     ROTATION_MODES,
     bones_of,
@@ -72,7 +73,10 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[int
 def test_sheared_bones_with_an_unreachable_target_take_one_solve_and_few_steps(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With further solves there were up to 17, and 1300 poses were tried."""
+    """With further solves there were up to 17, and 1300 poses were tried.
+
+    Shear makes some chains so long that they reach: these are solved further, toward the target's rotation.
+    """
     armature, chain = sheared_tail(seed)
     snapshot = take_snapshot(bpy.context.view_layer, armature, chain)
     solves = [
@@ -81,10 +85,11 @@ def test_sheared_bones_with_an_unreachable_target_take_one_solve_and_few_steps(
     ]
     poses = counted(monkeypatch, constraint_projection, "feasible_pose")
 
-    solve_chain_bones.solve_snapshot(snapshot)
+    solved = solve_chain_bones.solve_snapshot(snapshot)
 
-    assert sum(count for (count,) in solves) == 1
-    assert poses[0] <= 60
+    most = 1 + constraint_projection._FURTHER_PROJECTIONS * (solved.status is Status.REACHED)
+    assert sum(count for (count,) in solves) <= most
+    assert poses[0] <= 60 * most
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -384,10 +384,12 @@ def test_solving_again_within_limit_rotation_keeps_the_rotation_as_it_is(seed: i
     solve_twice(armature, chain)
 
 
+@pytest.mark.parametrize("stretches", [False, True])
 @pytest.mark.parametrize("locks", [{"bone0": (0,), "bone1": (0, 1), "bone2": (0, 1)}, {"bone1": (0, 2)}])
-def test_a_chain_with_locks_takes_the_rotation_that_it_can(locks: dict[str, tuple[int, ...]]) -> None:
+def test_a_chain_with_locks_takes_the_rotation_that_it_can(locks: dict[str, tuple[int, ...]], stretches: bool) -> None:
     """It stayed away from the rotation, and came to it when it was solved again."""
     armature, chain, _ = tail_with_rotation(11 if len(locks) > 1 else 15)
+    chain.use_stretch = stretches
     for name, axes in locks.items():
         for axis in axes:
             armature.pose.bones[name].lock_rotation[axis] = True

@@ -5,7 +5,8 @@
 A row holds the numbers that ``take_snapshot`` reads at a frame: joint positions, frames of the links, the bones' own
 rotations, influence, target, and where they are used pole and target rotation. The rows of all frames are solved as one
 batch. Locked axes, sheared bones, single links that change their length and animated settings don't fit into a row:
-frames with any of them are read as groups and solved one by one.
+frames with any of them are read as groups and solved one by one. So are chains within limits whose last bone takes the
+target's rotation: each frame starts from the solution of the frame before (``Track.solve_now``).
 """
 
 from __future__ import annotations
@@ -239,6 +240,8 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
     if settings.use_pin:
         return None
     if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
+        return None
+    if snapshot.chain.has_limits and snapshot.goals.rotations is not None:
         return None
     animated = animated_paths(armature)
     if animated_settings(animated, armature, bones.chain_name) - {"influence", "enabled"}:

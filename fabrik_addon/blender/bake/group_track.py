@@ -129,6 +129,8 @@ class Track:
         self._row_numbers: list[int] = []
         self._solved_singly: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
         """Channels of the frames that don't fit into rows, by the number of the frame."""
+        self._last_singly: dict[tuple[str, ...], tuple[int, tuple[SolvedChain, ...]]] = {}
+        """By the names of a group's chains the frame of those that was solved last, and its number."""
         self.changed: set[ChannelKey] = set()
         """The channels to key: rotations of the bones that aren't locked, and those that a solve changes."""
         self.aligned: set[str] = set()
@@ -222,7 +224,11 @@ class Track:
             if not moved.isdisjoint(group.depends_on | group.bones):
                 names = " and ".join(f"'{name}'" for name in group.names)
                 raise FabrikError(f"Chains {names} depend on other chains at some frames only: bake those first")
-            for solved in solve_group(group):
+            last, before = self._last_singly.get(group.names, (-1, ()))
+            goes_on = last == number - 1 and not self._has_animated_settings
+            together = solve_group(group, previous=before if goes_on else ())
+            self._last_singly[group.names] = number, together
+            for solved in together:
                 found |= self._channels_of(solved)
                 self._note(number, solved.snapshot.name, solved.status, solved.error)
         self.changed.update(found)

@@ -67,8 +67,10 @@ _QUICK = 0.5
 _STILL = 1e-5
 """Share of the squared error that a step takes away by its Jacobian, below which no step brings the tip nearer."""
 
-_POLE_PROJECTIONS = 8
-"""Further projections that rotate the bend to the pole, at most: locks undo about half of each."""
+_FURTHER_PROJECTIONS = 8
+"""Further projections that rotate bend and last bone to pole and rotation, at most: locks undo about half of each. Of
+chains with random locks that reach their targets the last bone was 20 degrees off its rotation (median) without, 14
+with these."""
 
 _SAME_COMPONENTS = 1e-4
 """Difference of two quaternions' components that is the rounding of Euler angles."""
@@ -128,12 +130,12 @@ def project_onto_constraints(
 
 
 def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return a projected pose bent to the pole, or the present pose where that is feasible and as good.
+    """Return a projected pose brought to pole and rotation, or the present pose where that is feasible and as good.
 
     Otherwise what locks and limits leave of target, pole and rotation would change the pose each time that it is solved
     again.
     """
-    found = bent_to_pole(bones, goals, options, found)
+    found = projected_further(bones, goals, options, found)
     present = present_pose(bones, goals)
     if present is None or present.error > options.tolerance or not is_as_good(bones, goals, present, found):
         return found
@@ -143,14 +145,14 @@ def refined_projection(bones: ChainBones, goals: Goals, options: Options, found:
     return present
 
 
-def bent_to_pole(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return a projected pose, projected further while that brings its bend nearer to the pole."""
-    for _ in range(_POLE_PROJECTIONS if goals.poles is not None and found.error <= options.tolerance else 0):
-        angle = _angle_to_pole(bones, goals, found.rotations)
-        bent = found if angle <= POINTED else _projected_further(bones, goals, options, found)
-        if bent.error > options.tolerance or _angle_to_pole(bones, goals, bent.rotations) > POLE_GAIN * angle:
+def projected_further(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
+    """Return a projected pose, projected further while that brings it nearer to pole and rotation."""
+    for _ in range(_FURTHER_PROJECTIONS if found.error <= options.tolerance else 0):
+        angle = angle_off(bones, goals, found.rotations)
+        nearer = found if angle <= POINTED else _projected_once_more(bones, goals, options, found)
+        if nearer.error > options.tolerance or angle_off(bones, goals, nearer.rotations) > POLE_GAIN * angle:
             break
-        found = bent
+        found = nearer
     return found
 
 
@@ -176,16 +178,16 @@ def _rotations_of(
     return bones.with_free(bone_rotations(frames, solution.frames))
 
 
-def _projected_further(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
+def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Return the projection that starts from a projected pose, as solving again would.
 
-    The solve has too few iterations to search within limits from other starts, as it starts from a pose at the target:
-    with all iterations three of the slowest random chains with a pole took 1.4 to 1.9 times as long, and none of
-    them all came nearer to its pole.
+    For a pole alone the solve has too few iterations to search within limits from other starts, as it starts from a
+    pose at the target: with all iterations three of the slowest random chains with a pole took 1.4 to 1.9 times as
+    long, and none of them all came nearer to its pole.
     """
     here = replace(bones, rotations=tuple(found.rotations))
     start = _start(here, found.rotations)
-    few = replace(options, iterations=min(PATIENCE - 1, options.iterations))
+    few = options if goals.rotations is not None else replace(options, iterations=min(PATIENCE - 1, options.iterations))
     solution = solve_components(start, goals, few)
     rotations = _rotations_of(here, start, found.rotations, solution)
     further = project_onto_constraints(here, goals, options, solution, rotations)
