@@ -108,6 +108,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "limits-pole": lambda effort: [limit_rows.pole_table(effort)],
     "limits-kept": lambda effort: [limit_rows.violation_table(effort)],
     "limits-nearest": lambda effort: [limit_rows.nearest_table(effort)],
+    "limits-rotation": lambda effort: [limit_rows.rotation_table(effort)],
     "limits-time": lambda effort: [limit_rows.time_table(effort)],
     "hostile": lambda effort: [hostile_rows.hostile_table(effort)],
     "limits-path": lambda effort: [limit_rows.path_table(effort)],

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,18 @@ from fabrik_addon.blender.rig.targets_and_poles import goals_at
 from fabrik_addon.blender.solving.solve_chain_bones import solve_snapshot
 from fabrik_addon.blender.solving.solve_chains import solve_chains
 from fabrik_addon.blender.solving.write_channels import write_channels
-from fabrik_addon.core import Chain, Goals, Solution, plain_chain, solve, start_from
+from fabrik_addon.core import (
+    Chain,
+    ComponentSolution,
+    Goals,
+    Pose,
+    Solution,
+    StartPose,
+    plain_chain,
+    solve,
+    solve_components,
+    start_from,
+)
 from fabrik_addon.core.math.operations import ARRAY, quiet
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.least_rotation import Termination, rotate_least
@@ -36,8 +47,11 @@ from .blender_chain import (
     view_layer,
 )
 from .limit_sets import (
+    CLAVICLE_ARM,
     LEG,
+    LEG_AND_FOOT,
     SETS,
+    TAIL,
     ConstrainedBones,
     angle_of,
     feasible_swings,
@@ -82,6 +96,9 @@ SMOOTH = 3.0
 
 LEAST_TURN_STARTS = 60
 """Random feasible poses from which the pose with the least rotation is searched."""
+
+TURNED = 0.1
+"""Degrees from the target's rotation that count as taken."""
 
 RADII = (0.1, 0.05, 0.03)
 """Radii of the targets' circles, over the chain's length: the largest that feasible poses reach is taken."""
@@ -341,6 +358,87 @@ def path_table(effort: Effort) -> Table:
     )
 
 
+def rotation_table(effort: Effort) -> Table:
+    """Targets with rotations that feasible poses have, from the rest pose and along paths from the pose before."""
+    rows, totals, over = [], [0, 0, 0], 0
+    for constrained in (CLAVICLE_ARM, LEG_AND_FOOT, TAIL):
+        rng = generator("limits", "rotation", constrained.name)
+        poses = posed(constrained, feasible_swings(rng, constrained, effort.targets))
+        targets, rotations = poses.positions[:, -1], poses.rotations[:, -1]
+        met, angles = [], []
+        for found in (_ours(constrained, targets, None, rotations), _own(constrained, targets, None, 0.0, rotations)):
+            angles.append(np.degrees(angle_of(product(inverse(found.frames[:, -1]), rotations))))
+            met.append(int(np.sum((found.errors <= NEAR) & (angles[-1] <= TURNED))))
+        times, ratios, moves = _with_rotations(constrained, poses, rng, max(1, effort.targets // 10))
+        count = len(targets)
+        cells = (
+            constrained.name,
+            f"{met[0]}/{count}",
+            f"{spread(angles[0])[1]:.1f} / {spread(angles[0])[2]:.1f}",
+            f"{met[1]}/{count}",
+            f"{spread(angles[1])[1]:.1f} / {spread(angles[1])[2]:.1f}",
+            f"{spread(times)[0]:.1f} / {spread(times)[1]:.1f}",
+            f"{sum(ratio > SMOOTH for ratio in ratios)}/{len(ratios)}",
+            f"{max(ratios):.1f}",
+            f"{spread(moves)[0]:.1f} / {spread(moves)[1]:.1f}",
+        )
+        rows.append(Row(cells, met[0] >= met[1]))
+        totals = [before + more for before, more in zip(totals, (met[0], met[1], count), strict=True)]
+        over += sum(ratio > SMOOTH for ratio in ratios)
+    return Table(
+        title="Joint limits: targets with the rotations of feasible poses",
+        must=f"as often within {NEAR:g} of the target and {TURNED:g} degrees of its rotation as Blender's own IK",
+        measured=f"{totals[0]}/{totals[2]} (Blender's own IK: {totals[1]}); a bone rotates by more than {SMOOTH:g} "
+        f"times the median step's largest rotation on {over} paths",
+        columns=(
+            "chain",
+            "both reached",
+            "degrees off, p95 / max",
+            "Blender's own",
+            "its degrees off, p95 / max",
+            "core, ms a solve from rest, median / p95",
+            f"paths with more than {SMOOTH:g} times",
+            "worst path",
+            "core, ms a move, median / p95",
+        ),
+        rows=tuple(rows),
+        note="Targets are position and rotation of the last bone in random poses within the limits. Paths are those of "
+        "the last bone as the swings of all bones go round an ellipse within the limits in 120 moves; the "
+        "poses of some end at a limit where other poses go on.",
+    )
+
+
+def _with_rotations(
+    constrained: ConstrainedBones, poses: Pose, rng: np.random.Generator, paths: int
+) -> tuple[Array, list[float], Array]:
+    """Return milliseconds of solves from rest, how evenly bones rotate along paths, and milliseconds of its moves."""
+    at_rest = start_from(constrained.chain(), constrained.rest())
+    times: list[float] = []
+    moves: list[float] = []
+    ratios: list[float] = []
+
+    def timed(start: StartPose, joints: Array, frames: Array, kept: list[float]) -> ComponentSolution:
+        begin = time.perf_counter()
+        found = solve_components(start, Goals(joints[-1:], rotations=frames[-1:]))
+        kept.append(1000.0 * (time.perf_counter() - begin))
+        return found
+
+    for joints, frames in zip(poses.positions, poses.rotations, strict=True):
+        timed(at_rest, joints, frames, times)
+    angles = np.linspace(0.0, 2.0 * np.pi, 121)[:, None, None]
+    for _ in range(paths):
+        middle, onward, aside = 0.4 * feasible_swings(rng, constrained, 3)
+        path = posed(constrained, middle + np.cos(angles) * onward + np.sin(angles) * aside)
+        start = start_from(constrained.chain(), posed(constrained, middle + onward))
+        made = []
+        for joints, frames in zip(path.positions, path.rotations, strict=True):
+            found = timed(start, joints, frames, moves)
+            start = replace(start, initial_frames=found.next_frames)
+            made.append(found.frames)
+        ratios.append(_evenness(np.array(made)))
+    return np.array(times), ratios, np.array(moves)
+
+
 # Ours and Blender's own
 
 
@@ -365,7 +463,9 @@ def blenders_own_hits(constrained: ConstrainedBones, targets: Array) -> int:
     return _own(constrained, targets).hits
 
 
-def _ours(constrained: ConstrainedBones, targets: Array, poles: Array | None = None) -> Found:
+def _ours(
+    constrained: ConstrainedBones, targets: Array, poles: Array | None = None, rotations: Array | None = None
+) -> Found:
     register()
     new_scene()
     obj, target = make_armature(constrained.rest().positions), make_target()
@@ -378,14 +478,23 @@ def _ours(constrained: ConstrainedBones, targets: Array, poles: Array | None = N
 
     if poles is not None:
         chain.pole_target = make_target()
-    return _pose_each(obj, target, chain.pole_target, targets, poles, pose)
+    if rotations is not None:
+        chain.use_rotation, chain.rotation_offset = True, (1.0, 0.0, 0.0, 0.0)
+    return _pose_each(obj, target, chain.pole_target, targets, poles, pose, rotations)
 
 
-def _own(constrained: ConstrainedBones, targets: Array, poles: Array | None = None, pole_angle: float = 0.0) -> Found:
+def _own(
+    constrained: ConstrainedBones,
+    targets: Array,
+    poles: Array | None = None,
+    pole_angle: float = 0.0,
+    rotations: Array | None = None,
+) -> Found:
     new_scene()
     obj, target = make_armature(constrained.rest().positions), make_target()
     limit_bones(obj, constrained)
     constrain(obj, target)
+    obj.pose.bones[LAST].constraints[0].use_rotation = rotations is not None
     pole = None
     if poles is not None:
         constraint = obj.pose.bones[LAST].constraints[0]
@@ -398,18 +507,27 @@ def _own(constrained: ConstrainedBones, targets: Array, poles: Array | None = No
             obj.pose.bones[LAST].rotation_quaternion = (math.cos(KNEE / 2.0), math.sin(KNEE / 2.0), 0.0, 0.0)
         view_layer().update()
 
-    return _pose_each(obj, target, pole, targets, poles, pose)
+    return _pose_each(obj, target, pole, targets, poles, pose, rotations)
 
 
 def _pose_each(
-    obj: Object, target: Object, pole: Object | None, targets: Array, poles: Array | None, action: Callable[[], None]
+    obj: Object,
+    target: Object,
+    pole: Object | None,
+    targets: Array,
+    poles: Array | None,
+    action: Callable[[], None],
+    rotations: Array | None = None,
 ) -> Found:
     errors, frames, joints = [], [], []
+    target.rotation_mode = 'QUATERNION'
     for number, position in enumerate(targets):
         rest(obj)
         target.location = position.tolist()
         if poles is not None:
             pole.location = poles[number]
+        if rotations is not None:
+            target.rotation_quaternion = rotations[number].tolist()
         action()
         joints.append(joints_of(obj))
         frames.append(_frames_of(obj))

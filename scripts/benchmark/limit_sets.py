@@ -82,6 +82,17 @@ def _ball(swing: float, twist: float) -> tuple[Range, Range, Range]:
 ARM = ConstrainedBones("arm", (_ball(60.0, 45.0), ((0.0, 140.0), LOCKED, LOCKED)), 99)
 FINGER = ConstrainedBones("finger", _hinges(3, (0.0, 140.0)), 99)
 TENTACLE = ConstrainedBones("tentacle", _hinges(10, (0.0, 140.0)), 95)
+CLAVICLE_ARM = ConstrainedBones(
+    "clavicle and arm",
+    (_ball(20.0, 20.0), ((-90.0, 60.0), (-60.0, 60.0), (-60.0, 60.0)), ((0.0, 140.0), LOCKED, LOCKED)),
+    99,
+)
+LEG_AND_FOOT = ConstrainedBones(
+    "leg and foot",
+    (_ball(70.0, 40.0), ((0.0, 150.0), LOCKED, LOCKED), ((-50.0, 30.0), (-10.0, 10.0), (-20.0, 20.0))),
+    99,
+)
+TAIL = ConstrainedBones("tail", (_ball(40.0, 20.0),) * 8, 99)
 LEG = ConstrainedBones("leg", (_ball(60.0, 30.0), ((0.0, 150.0), LOCKED, LOCKED)), 99)
 
 SETS = (
