@@ -3,8 +3,8 @@
 """A solve, stage by stage: check, root that follows, stretch, rotation, position, status.
 
 Each stage but the last is a function that takes the stage after it as its first argument and calls it once or several
-times: ``reach_rotation`` first without the rotation and then without the last link, ``reach_rotation_within_limits``
-without the rotation, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is.
+times: ``reach_rotation`` first without the rotation and then without the last link, ``reach_as_tree`` without the
+rotation, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is.
 ``reach_position`` is the last one. The stage of a goal that is not given is left out.
 """
 
@@ -132,8 +132,13 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
     """Solve a plain chain from a pose that ``start_from`` has prepared, and leave the result in components."""
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
-    if goal.rotation is not None:
-        stage = partial(reach_rotation if start.constrained_chain is None else reach_rotation_within_limits, stage)
+    is_limited, has_rotation = start.constrained_chain is not None, goal.rotation is not None
+    if has_rotation and not is_limited:
+        stage = partial(reach_rotation, stage)
+    elif has_rotation and options.iterations < PATIENCE:
+        stage = partial(reach_rotation_clamped, stage)
+    elif is_limited and (has_rotation or (goal.pole is not None and start.initial_frames)):
+        stage = partial(reach_as_tree, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
     if options.moves_root:
@@ -361,31 +366,30 @@ def reach_rotation(
     return ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
 
 
-def reach_rotation_within_limits(
+def reach_as_tree(
     after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
 ) -> ComponentSolution:
-    """Give the last bone of a chain within limits the goal's rotation, as far as its tip stays as near to the target.
+    """Bring a chain within limits to its target, and to rotation and pole as far as the tip stays as near to it.
 
-    Target, rotation and pole are tasks of a tree of this one chain (``solve_tree``), with the target before the others.
-    Its descent starts
+    They are tasks of a tree of this one chain (``solve_tree``), with the target before the others. Its descent starts
 
     1. from ``StartPose.initial_frames`` where they are given: the solution of the move or frame before;
     2. else from the pose at hand, if its tip is at the target;
     3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
        a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
 
-    The options' iterations bound the next stage. With fewer than ``PATIENCE`` there is no descent
-    (``_with_last_bone_rotated``).
+    A pole without a rotation is met so from the solution of the move before only: with every move solved from the pose
+    at the drag's start, 18 of 40 paths of four chains whose bend fits their pole had a jump, of up to 66 degrees, with
+    this 5, of up to 4.5.
+
+    The options' iterations bound the next stage alone.
     """
-    assert goal.rotation is not None  # this stage is for goals with a rotation only
     chain = start.chain
     solver_for(chain, options)  # which refuses chains that it can't solve, also where the next stage isn't needed
-    if options.iterations < PATIENCE:
-        return _with_last_bone_rotated(after, ops, start, goal, options)
     tree = start_tree(chain, start.pose)
     goals = Goals(
         np.array([goal.target]),
-        rotations=np.array([goal.rotation]),
+        rotations=None if goal.rotation is None else np.array([goal.rotation]),
         poles=None if goal.pole is None else np.array([goal.pole]),
         pole_angles=np.array([goal.pole_angle]),
         pole_shapes=(chain.pole_shape,),
@@ -412,12 +416,13 @@ def reach_rotation_within_limits(
     return ComponentSolution((), found.points, frames, found.error[0], sweeps, found.status[0], 1.0, next_frames)
 
 
-def _with_last_bone_rotated(
+def reach_rotation_clamped(
     after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
 ) -> ComponentSolution:
     """Return the pose of ``reach_rotation`` clamped to the limits, or the pose without the rotation.
 
-    Clamping the last bone may take the tip from where ``reach_rotation`` has it: then the rotation is left out.
+    For solves with fewer iterations than ``PATIENCE``, whose callers solve again. Clamping the last bone may take the
+    tip from where ``reach_rotation`` has it: then the rotation is left out.
     """
     chain, unit = start.constrained_chain, start.chain.total_length
     assert chain is not None  # this function is for chains with limits only

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +12,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabrik_addon.core import Pose, plain_chain, solve, start_from
+from fabrik_addon.core import Goals, Pose, Status, plain_chain, solve, solve_components, start_from
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.joint_limits import swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import pose_of
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.pole_task import bend_toward_pole, pole_angle, pole_gradient
+from scripts.benchmark.limit_sets import (
+    CLAVICLE_ARM,
+    LEG_AND_FOOT,
+    TAIL,
+    ConstrainedBones,
+    angle_of,
+    feasible_swings,
+    inverse,
+    own_turns,
+    posed,
+    product,
+    worst_violation,
+)
 from tests.unit.chains import Array, goals, seeds, unit
 from tests.unit.constrained_chains import feasible_coordinates, feasible_pose, random_constrained_chain
 
@@ -117,3 +131,26 @@ def test_a_nearly_straight_chain_with_a_free_root_points_at_its_pole(bend: float
     _, placed = bend_toward_pole(SCALAR, core, coordinates_of(SCALAR, core, start.frames), seen[0], seen[1], 1e-4)
     assert np.linalg.norm(np.array(placed.joints[-1]) - seen[0]) < 1e-4
     assert np.degrees(pole_angle(SCALAR, placed.joints, *seen)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("bones", "seed"), [(CLAVICLE_ARM, 1), (CLAVICLE_ARM, 3), (LEG_AND_FOOT, 6), (TAIL, 0), (TAIL, 2), (TAIL, 7)]
+)
+def test_a_drag_within_limits_is_smooth_beside_a_pole(bones: ConstrainedBones, seed: int) -> None:
+    """Along poses within limits, with the pole where they bend to; from the drag's start at each move it jumped."""
+    middle, onward, aside = 0.4 * feasible_swings(np.random.default_rng(seed), bones, 3)
+    angles = np.linspace(0.0, 2.0 * np.pi, 81)[:, None, None]
+    joints = posed(bones, middle + np.cos(angles) * onward + np.sin(angles) * aside).positions
+    targets, inner = joints[:, -1], joints[:, 1:-1].sum(axis=1)
+    bends = inner - np.sum(inner * unit(targets), axis=1, keepdims=True) * unit(targets)
+    start, nearby, frames = start_from(bones.chain(), posed(bones, middle + onward)), (), []
+    for target, pole in zip(targets, 0.5 * targets + 2.0 * unit(bends), strict=True):
+        found = solve_components(replace(start, initial_frames=nearby), Goals(target[None], poles=pole[None]))
+        assert found.status == Status.REACHED
+        frames.append(found.frames)
+        nearby = found.next_frames or found.frames
+    turns = own_turns(np.array(frames))
+    steps = angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1)
+    assert steps.max() <= 3.0 * np.median(steps)
+    assert angle_of(product(inverse(turns[0]), turns[-1])).max() <= math.radians(0.5), "the path is closed"
+    assert worst_violation(bones, np.array(frames)) <= 1e-9

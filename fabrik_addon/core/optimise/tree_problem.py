@@ -366,12 +366,15 @@ def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
 
 
 def is_weighed(chain: Chain, goals: Goals) -> bool:
-    """Tell whether tasks are weighed against each other: with pins, with priorities, and of a plain chain's rotation.
+    """Tell whether tasks are weighed against each other: with pins, with priorities, and those of a plain chain.
 
     The target of a plain chain comes before its rotation and its pole, as pins do before other targets.
     """
-    is_rotated = chain.is_plain and goals.rotations is not None and goals.meets is None
-    return is_rotated or goals.priorities is not None or (goals.pinned is not None and any(goals.pinned))
+    return (
+        (chain.is_plain and goals.meets is None)
+        or goals.priorities is not None
+        or (goals.pinned is not None and any(goals.pinned))
+    )
 
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:

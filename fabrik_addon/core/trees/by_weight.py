@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tasks of a body, of chains with pins, and of one chain with a rotation: weighed against each other.
+"""The tasks of a body, of chains with pins, and of one chain: weighed against each other.
 
 A drag has one start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is solved from others, too
 (``optimise.body_starts``).
