@@ -133,11 +133,13 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
     is_limited, has_rotation = start.constrained_chain is not None, goal.rotation is not None
+    if start.batch and is_limited and has_rotation:
+        return _solve_each(start, goals, options)
     if has_rotation and not is_limited:
         stage = partial(reach_rotation, stage)
     elif has_rotation and options.iterations < PATIENCE:
         stage = partial(reach_rotation_clamped, stage)
-    elif is_limited and (has_rotation or (goal.pole is not None and start.initial_frames)):
+    elif is_limited and (has_rotation or (goal.pole is not None and start.initial_frames and not start.batch)):
         stage = partial(reach_as_tree, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
@@ -145,8 +147,6 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         stage = partial(move_root, stage)
     if not start.batch:
         return stage(SCALAR, start, goal, options)
-    if goal.rotation is not None and start.constrained_chain is not None:
-        return _solve_each(start, goals, options)
     with quiet():
         return stage(ARRAY, start, goal, options)
 
