@@ -225,7 +225,9 @@ class Track:
                 names = " and ".join(f"'{name}'" for name in group.names)
                 raise FabrikError(f"Chains {names} depend on other chains at some frames only: bake those first")
             last, before = self._last_singly.get(group.names, (-1, ()))
-            goes_on = last == number - 1 and not self._has_animated_settings
+            # Which chains make a tree may change from frame to frame, and with them where its descent ends.
+            is_same = not self._has_animated_settings and (group.tree is None or not self._is_changing)
+            goes_on = is_same and last == number - 1
             together = solve_group(group, previous=before if goes_on else ())
             self._last_singly[group.names] = number, together
             for solved in together:
