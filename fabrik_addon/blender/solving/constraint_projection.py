@@ -69,8 +69,7 @@ _STILL = 1e-5
 
 _FURTHER_PROJECTIONS = 8
 """Further projections that rotate bend and last bone to pole and rotation, at most: locks undo about half of each. Of
-chains with random locks that reach their targets the last bone was 20 degrees off its rotation (median) without, 14
-with these."""
+40 chains with random locks the last bone is 18 degrees off its rotation (median), with 2 of these 19."""
 
 _SAME_COMPONENTS = 1e-4
 """Difference of two quaternions' components that is the rounding of Euler angles."""
@@ -149,7 +148,9 @@ def projected_further(bones: ChainBones, goals: Goals, options: Options, found: 
     """Return a projected pose, projected further while that brings it nearer to pole and rotation."""
     for _ in range(_FURTHER_PROJECTIONS if found.error <= options.tolerance else 0):
         angle = angle_off(bones, goals, found.rotations)
-        nearer = found if angle <= POINTED else _projected_once_more(bones, goals, options, found)
+        if angle <= POINTED:
+            break
+        nearer = _projected_once_more(bones, goals, options, found)
         if nearer.error > options.tolerance or angle_off(bones, goals, nearer.rotations) > POLE_GAIN * angle:
             break
         found = nearer
