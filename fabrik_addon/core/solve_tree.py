@@ -117,7 +117,7 @@ def solve_tree_components(
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
     state, steps, is_converged, reference = present, 0, True, None
-    by_weight = ended = of_targets = None
+    by_weight = ended = of_targets = forces = None
     if not options.is_back and not problem.is_done(present):
         begin = present
         if solver.stacked is not None and not problem.is_met(present):
@@ -127,14 +127,14 @@ def solve_tree_components(
         else:
             found, reference = solved_without_pins(problem, begin, options, previous)
         steps, is_converged = steps + found.steps, found.is_converged
-        ended, of_targets = found.by_weight, found.of_targets
+        ended, of_targets, forces = found.by_weight, found.of_targets, found.forces
         by_weight = None if ended is found.state else ended
         state = present_or(problem, found.state)
     nearer = within_turn(problem, previous, state, ended or state, options)
     if nearer is not state:
         state, by_weight = nearer, ended
     solution = solution_of(problem, state, steps, is_converged)
-    return replace(solution, by_weight=by_weight, of_targets=of_targets, reference=reference)
+    return replace(solution, by_weight=by_weight, of_targets=of_targets, forces=forces, reference=reference)
 
 
 def present_or(problem: TreeProblem, found: State) -> State:

@@ -81,12 +81,14 @@ def _solved_between(
     if angle_between(first.rotations, after.rotations).max() > SMOOTH or not are_alike(stacks):
         return []
     references = [problem.bent_to_poles(problem.present) for problem in inner]
-    descended = descend_between(stacks, references, (before, first, after), TREE_STEPS, firmness_of(inner[0]))
+    forces = found[-1].forces, last.forces
+    descended = descend_between(stacks, references, (before, first, after), forces, TREE_STEPS, firmness_of(inner[0]))
     return [
         replace(
             solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged),
             by_weight=one.by_weight,
             of_targets=one.of_targets,
+            forces=one.forces,
         )
         if one.is_converged and problem.bends_to_poles(one.state)
         else None

@@ -33,7 +33,7 @@ def degrees_from_least_cost(start: StartTree, goals: Goals, found: TreeSolution)
     assert found.by_weight is not None
     problem = tree_problem(start, goals, Options())
     stack, _ = problem.weighed(found.by_weight, OF_TREES.nearly_met)
-    least, _, _ = least_cost(stack, found.by_weight, problem.present, TREE_STEPS, OF_TREES)
+    least, *_ = least_cost(stack, found.by_weight, problem.present, TREE_STEPS, OF_TREES)
     return float(np.degrees(angle_between(least.placed.quaternions, found.by_weight.placed.quaternions).max()))
 
 

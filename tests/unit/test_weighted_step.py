@@ -18,7 +18,7 @@ from fabrik_addon.core.optimise.newton_step import newton_step
 from fabrik_addon.core.optimise.task_loss import OF_BODY, Loss, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, State, state_of
-from fabrik_addon.core.optimise.weighted_descent import Beginning, least_cost
+from fabrik_addon.core.optimise.weighted_descent import NEAR, Beginning, least_cost
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 
@@ -104,7 +104,7 @@ def test_a_descent_of_bones_that_are_stiff_about_one_axis_ends_at_a_minimum(stif
     target = (1.6 / start.unit, 1.0 / start.unit, 1.2 / start.unit)
     stack = TaskStack(start.tree, [[], [(PositionTask(3, target), 1.0)]], False)
     rest = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
-    found, _, is_done = least_cost(stack, rest, rest, 80, OF_BODY, Beginning.NEAR)
+    found, _, is_done, _ = least_cost(stack, rest, rest, 80, OF_BODY, NEAR)
     assert is_done
     loss, step = loss_of(stack, OF_BODY), 1e-6
     for column, weight in enumerate(stack.posture_weights):
@@ -125,9 +125,65 @@ def test_second_derivatives_of_the_loss_are_those_of_its_gradient() -> None:
         return jacobian.T @ (loss.of(residual)[1] * residual)
 
     _, weights = loss.of(at)
-    expected = (jacobian.T * weights) @ jacobian - loss.softening(jacobian, at, weights)
+    softening = loss.softening(jacobian, at, weights)
+    expected = (jacobian.T * weights) @ jacobian - softening.T @ softening
     found = np.array([gradient(-step * axis) - gradient(step * axis) for axis in np.eye(5)]) / (2.0 * step)
     assert np.allclose(found, expected, atol=1e-3)
+
+
+def test_a_residual_that_changes_sides_counts_as_stiff() -> None:
+    """With the second derivatives of far away a step toward a target that has moved leads far beyond it."""
+    loss = Loss([3, 1, 2], np.array([1e3, 1e3, 1e5]), np.array([np.inf, 100.0, 500.0]), [False] * 3)
+    rng = np.random.default_rng(1)
+    start = start_tree(*y_tree())
+    stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    state = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    jacobian, residual = rng.normal(size=(ROWS, 5)), rng.normal(size=ROWS)
+    _, weights = loss.of(residual)
+    here = PoseCost(state, residual, np.zeros(5), weights, 0.0, 0.0)
+    none, free = np.zeros(0, np.intp), np.full(5, np.inf)
+    swings = Swings(none, none, np.zeros(0), np.zeros(0))
+    by_tasks, softening = (jacobian.T * weights) @ jacobian, loss.softening(jacobian, residual, weights)
+    model = CostModel(here, jacobian, -free, free, swings, jacobian, by_tasks, stack.motions(state))
+    assert model.stiffened(loss, free) is None  # without second derivatives all count as stiff
+    model = model._replace(curvature=-softening.T @ softening, softening=softening)
+    assert model.stiffened(loss, np.zeros(5)) is None
+    # The last task alone is led to twice as far on its target's other side.
+    beyond = np.linalg.pinv(jacobian) @ (residual * [0.0, 0.0, 0.0, 0.0, 3.0, 3.0])
+    left = model.left(beyond)
+    crossed = residual[3] * left[3] < 0.0, residual[4:] @ left[4:] < 0.0
+    stiffer = model.stiffened(loss, beyond)
+    assert stiffer is not None and stiffer.softening is not None and crossed[1]
+    np.testing.assert_allclose(stiffer.softening, softening * ~np.array(crossed)[:, None])
+    np.testing.assert_allclose(stiffer.curvature, -stiffer.softening.T @ stiffer.softening, atol=1e-6)
+    assert stiffer.stiffened(loss, beyond) is None
+
+
+def test_forces_of_the_solution_before_lead_to_the_same_pose_in_fewer_steps() -> None:
+    """A target beyond reach goes on by a little, and pulls with nearly the force that it had."""
+    start = start_tree(*y_tree())
+    rest = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    steps = [0, 0]
+    for seed in range(20):
+        far = np.random.default_rng(seed).normal(size=3)
+        far *= 4.0 / np.linalg.norm(far)
+
+        def stack_to(share: float, far: Array = far) -> TaskStack:
+            x, y, z = (far + share * np.array([0.3, -0.2, 0.1])).tolist()
+            return TaskStack(start.tree, [[], [(PositionTask(9, (x, y, z)), 1.0)]], False)
+
+        before = least_cost(stack_to(0.0), rest, rest, 80, OF_BODY, NEAR)
+        unknown, known = (
+            least_cost(stack_to(1.0), before.state, rest, 80, OF_BODY, Beginning(is_near=True, forces=forces))
+            for forces in (None, before.forces)
+        )
+        assert unknown.is_converged and known.is_converged
+        assert np.abs(stack_to(1.0).to_reference(known.state, unknown.state)).max() <= 1e-3
+        steps[0], steps[1] = steps[0] + unknown.steps, steps[1] + known.steps
+        of_others = Beginning(is_near=True, forces=np.ones(7))
+        again = least_cost(stack_to(1.0), before.state, rest, 80, OF_BODY, of_others)
+        assert again.steps == unknown.steps and (again.state.rotations == unknown.state.rotations).all()
+    assert steps[1] <= 0.8 * steps[0], steps
 
 
 def limited(lower: Sequence[float], upper: Sequence[float]) -> tuple[TaskStack, State]:

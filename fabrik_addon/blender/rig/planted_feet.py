@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -48,13 +48,15 @@ def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
     """
     bones = armature.pose.bones
     planted = [handle for handle in body_of(armature).handles if is_planted(handle) and handle.bone in bones]
-    points = {handle.name: sole_points(armature, handle, up) for handle in planted}
+    roles = _roles(armature)
+    soles = {handle.name: _sole_bones(armature, handle, roles) for handle in planted}
+    points = {handle.name: _sole_points(handle, soles[handle.name], roles, up) for handle in planted}
     lowest = {name: min(point.dot(up) for point in its) for name, its in points.items()}
     floor, height = min(lowest.values(), default=0.0), height_at_rest(armature, up)
 
     def carries(handle: FabrikHandle) -> bool:
         lifted = (lowest[handle.name] - floor) / height
-        on_step = lifted <= _KNEE_HEIGHT and _tilt(_sole_bones(armature, handle)[-1], up) <= _LEVEL
+        on_step = lifted <= _KNEE_HEIGHT and _tilt(soles[handle.name][-1], up) <= _LEVEL
         return handle.use_pin or lifted <= _ON_THE_FLOOR or on_step
 
     return {handle.name: points[handle.name] for handle in planted if carries(handle)}
@@ -65,14 +67,18 @@ def _tilt(bone: PoseBone, up: Vector) -> float:
     return (bone.matrix.to_quaternion() @ bone.bone.matrix_local.to_quaternion().inverted() @ up).angle(up)
 
 
-def _sole_bones(armature: Object, handle: FabrikHandle) -> list[PoseBone]:
+def _roles(armature: Object) -> dict[str, str]:
+    """Return the roles of a body's bones by their names."""
+    return {part.bone: part.role for part in body_of(armature).parts}
+
+
+def _sole_bones(armature: Object, handle: FabrikHandle, roles: Container[str]) -> list[PoseBone]:
     """Return the bone of a handle and, below its head, the parts that hang on it."""
     bone = armature.pose.bones[handle.bone]
     if handle.use_tail:
         return [bone]
-    names = {part.bone for part in body_of(armature).parts}
     below = with_bones_below(bone)[1:]
-    return [bone, *(child for child in below if child.name in names)]
+    return [bone, *(child for child in below if child.name in roles)]
 
 
 def height_at_rest(armature: Object, up: Vector) -> float:
@@ -125,7 +131,7 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     """
     if not is_planted(handle) or handle.use_pin or handle.use_tail or not handle.use_rotation:
         return None
-    roles = {part.bone: part.role for part in body_of(armature).parts}
+    roles = _roles(armature)
     if roles.get(handle.bone) != Role.FOOT:
         return None
     foot = armature.pose.bones[handle.bone]
@@ -140,18 +146,18 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     return toes[0] if len(toes) == 1 else None
 
 
-def sole_points(armature: Object, handle: FabrikHandle, up: Vector) -> list[Vector]:
+def _sole_points(handle: FabrikHandle, sole: Sequence[PoseBone], roles: Mapping[str, str], up: Vector) -> list[Vector]:
     """Return points around what a planted handle stands on, in armature space.
 
     They are the ends of the handle's bone and of the parts that hang on it, at a foot with its heel and with half its
     breadth to each side; of a handle at a tail that tail alone. A foot whose bone rises by more than 45 degrees stands
     on its toes, as a wolf's does, and has no heel there.
     """
-    bone = armature.pose.bones[handle.bone]
+    bone = sole[0]
     if handle.use_tail:
         return [bone.tail.copy()]
-    ends = [end.copy() for one in _sole_bones(armature, handle) for end in (one.head, one.tail)]
-    is_foot = any(part.role == Role.FOOT and part.bone == bone.name for part in body_of(armature).parts)
+    ends = [end.copy() for one in sole for end in (one.head, one.tail)]
+    is_foot = roles.get(bone.name) == Role.FOOT
     farthest = max((end - bone.head for end in ends), key=lambda way: way.cross(up).length)
     aside = HALF_FOOT_BREADTH * cast("Vector", up.cross(farthest)) if is_foot else Vector()
     along = bone.vector

@@ -16,7 +16,7 @@ from .exact_steps import meet_all, within_change
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
-from .weighted_descent import Beginning, least_cost
+from .weighted_descent import Beginning, Ended, least_cost
 from .weighted_solution import Descended, ExactGoals, are_away, met_exactly, of_targets_alone, to_meet
 
 
@@ -70,6 +70,7 @@ def descend_between(
     stacks: Sequence[TaskStack],
     references: Sequence[State],
     solved: tuple[State, State, State],
+    forces: tuple[Array | None, Array | None],
     steps: int,
     firmness: Firmness,
 ) -> list[Descended]:
@@ -79,14 +80,20 @@ def descend_between(
         stacks: of the frames, alike (``are_alike``).
         references: of the frames.
         solved: solutions of the two frames before them, and of the one after them.
+        forces: of the tasks in the solutions of the frame before them and of the one after them (``Ended.forces``).
         steps: at most.
         firmness: weights and forces of the levels.
     """
     stack = stack_of_frames(stacks)
-    # Between poses that keep the pins lie some that don't. From those the first step is without second derivatives.
+    # Between poses that keep the pins lie some that don't.
     start, _ = meet_all(stack.first_level, _between(stack, *solved))
     reference = _together(stack, references)
-    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, Beginning.NEAR)
+    between = None
+    if forces[0] is not None and forces[1] is not None and forces[0].shape == forces[1].shape:
+        share = np.arange(1.0, len(stacks) + 1.0)[:, None] / (len(stacks) + 1)
+        between = forces[0] + share * (forces[1] - forces[0])
+    ended = least_cost(stack, start, reference, steps, firmness, Beginning(is_near=True, forces=between))
+    state, taken = ended.state, ended.steps
     by_weight = _of_each(stacks, state)
     goals = [to_meet(*each, firmness, None) for each in zip(stacks, by_weight, strict=True)]
     met = _met_together(goals, by_weight, firmness)
@@ -97,7 +104,7 @@ def descend_between(
             return [of_frames[number] for number in away]
 
         alone = stack_of_frames(of_away(stacks))
-        there, more, _ = of_targets_alone(
+        there, more, *_ = of_targets_alone(
             alone, _together(alone, of_away(by_weight)), _together(alone, of_away(references)), firmness
         )
         taken[away] += more
@@ -105,10 +112,10 @@ def descend_between(
             goals[number] = to_meet(stacks[number], by_weight[number], firmness, nearer)
         for number, exact in zip(away, _met_together(of_away(goals), of_away(by_weight), firmness), strict=True):
             met[number] = exact
-    ended = zip(by_weight, taken.tolist(), is_converged.tolist(), strict=True)
+    each_ended = map(Ended, by_weight, taken.tolist(), ended.is_converged.tolist(), ended.forces)
     return [
         met_exactly(own, one, firmness, reference, None, known)
-        for own, one, reference, known in zip(stacks, ended, references, zip(goals, met, strict=True), strict=True)
+        for own, one, reference, known in zip(stacks, each_ended, references, zip(goals, met, strict=True), strict=True)
     ]
 
 

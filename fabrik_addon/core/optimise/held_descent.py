@@ -192,7 +192,8 @@ def descend_held(
             motions = stack.motions(here.state)
             jacobian = stack.jacobian(here.state, motions)
             rows, pulling = jacobian[pulls], here.residual[pulls]
-            stiffness = (rows.T * here.weights) @ rows - loss.softening(rows, pulling, here.weights)
+            softening = loss.softening(rows, pulling, here.weights)
+            stiffness = (rows.T * here.weights) @ rows - softening.T @ softening
             pull = Pull(here.weights * pulling, radius, stiffness)
             damping = min(most_damping, here.error) * here.error + LEAST_DAMPING
             solve = _Solve(stack, (motions, jacobian), damping, pull)

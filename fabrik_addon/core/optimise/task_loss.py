@@ -204,20 +204,31 @@ class Loss:
         return found, (self.weights / roots).take(self._tasks, -1)
 
     def softening(self, jacobian: Array, residual: Array, weights: Array) -> Array:
-        """Return by how much half the second derivatives of the loss are less than ``J^T W J`` (..., N + S, N + S).
+        """Return S (..., T', N + S): half the second derivatives of the loss are ``J^T W J - S^T S``.
 
-        The force of a task is ``W r`` with ``W = w / sqrt(1 + (r / delta)^2)``, and its derivative by r is
-        ``W - W^3 / F^2 r r^T``: far from the target the force hardly grows with the distance. With the derivative W a
-        hand's path beyond reach (bench row "bake-body", "low") took 10 steps from frame to frame instead of 2.7, and
-        descents ended up to 0.45 degrees short of their minima instead of 0.06. The derivative of a look is W: its
-        small bound leaves nearly nothing of the difference, and *Bake Body* used up its steps 18 degrees off. So is
-        that of a pole, whose arc has second derivatives that K lacks: a knee that was led past its pole rotated by 14
-        degrees in one step instead of 6.
+        A row of S is of one of the T' tasks whose forces are bounded, and not stiff. The force of a task is ``W r``
+        with ``W = w / sqrt(1 + (r / delta)^2)``, and its derivative by r is ``W - W^3 / F^2 r r^T``: far from the
+        target the force hardly grows with the distance. With the derivative W a hand's path beyond reach (bench row
+        "bake-body", "low") took 10 steps from frame to frame instead of 2.7, and descents ended up to 0.45 degrees
+        short of their minima instead of 0.06. The derivative of a look is W: its small bound leaves nearly nothing of
+        the difference, and *Bake Body* used up its steps 18 degrees off. So is that of a pole, whose arc has second
+        derivatives that K lacks: a knee that was led past its pole rotated by 14 degrees in one step instead of 6.
         """
         soft, inverse_forces = self._soft
         pulls = np.add.reduceat(residual[..., None] * jacobian, self._starts, -2).take(soft, -2)
         pulls *= (weights.take(self._starts[soft], -1) ** 1.5 * inverse_forces)[..., None]
-        return pulls.swapaxes(-1, -2) @ pulls
+        return pulls
+
+    def are_crossed(self, residual: Array, left: Array) -> NDArray[np.bool_]:
+        """Tell of each row of ``softening`` whether its task's residual changes sides with a step.
+
+        Args:
+            residual: (..., M) before the step.
+            left: (..., M) that the step leaves in its model.
+        """
+        products = np.add.reduceat(residual * left, self._starts, -1)
+        crossed: NDArray[np.bool_] = products.take(self._soft[0], -1) < 0.0
+        return crossed
 
 
 def loss_of(stack: TaskStack, firmness: Firmness) -> Loss:

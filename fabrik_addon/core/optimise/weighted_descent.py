@@ -10,8 +10,7 @@ nearly met, are stiff, and the set of poses that meet them is curved.
 """
 
 import math
-from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,16 +64,32 @@ one is what bounds have kept a step from: then the model's residual counts as 0.
 a body with straight limbs, turned far, weren't found, with it 4."""
 
 
-class Beginning(Enum):
+class Beginning(NamedTuple):
     """Where a descent by weight begins."""
 
-    FAR = auto()
-    """At any pose."""
-    NEAR = auto()
-    """Near a solution: that of the frame before, or of a descent with other tasks or weights."""
-    MOVE = auto()
-    """In a drag, after the first move: near the solution of the move before. The descent ends earlier
-    (``_end_where_settled``)."""
+    is_near: bool = False
+    """Whether it is near a solution: that of the frame before, or of a descent with other tasks or weights."""
+    is_move: bool = False
+    """Whether it is near that of the move before, in a drag: the descent ends earlier (``_end_where_settled``)."""
+    forces: Array | None = None
+    """(M,) of the tasks in that solution (``Ended.forces``). With them the first step has second derivatives, and the
+    residual of a task that has moved counts as stiff (``CostModel.stiffened``); forces of other tasks, of which there
+    are more or fewer, count as unknown."""
+
+
+FAR, NEAR = Beginning(), Beginning(is_near=True)
+
+
+class Ended(NamedTuple):
+    """Where a descent has ended; of a batch with the axis of its poses before the others."""
+
+    state: State
+    steps: Any
+    """How many were taken after a comparison of costs: an integer, or an array (F,)."""
+    is_converged: Any
+    """Whether the descent has ended by itself: a bool, or an array (F,)."""
+    forces: Array
+    """(M,) f of the tasks, to which the last step leads in its model."""
 
 
 def least_cost(
@@ -83,9 +98,9 @@ def least_cost(
     reference: State,
     steps: int,
     firmness: Firmness,
-    begins: Beginning = Beginning.FAR,
+    begins: Beginning = FAR,
     within: float = math.inf,
-) -> tuple[State, Any, Any]:
+) -> Ended:
     """Descend to the least cost, as far as a number of trials leads.
 
     Args:
@@ -95,21 +110,17 @@ def least_cost(
         reference: coordinates and shifts that the posture task stays near to.
         steps: trials at most.
         firmness: weights and forces of the levels.
-        begins: how far from the solution the pose to start from is.
+        begins: what is known of the pose to start from.
         within: largest difference of a coordinate from the reference pose's, beyond which the descent ends.
-
-    Returns:
-        the last state, how many steps were taken after a comparison of costs, and whether the descent has ended by
-        itself: a number and a bool of one pose, arrays (F,) of many.
     """
     descent = _Descent(stack, start, reference, firmness, begins)
     for _ in range(steps):
         descent.try_step()
         if np.abs(descent.here.toward).max(initial=0.0) > within:
-            return descent.here.state, descent.taken, False
+            return Ended(descent.here.state, descent.taken, False, descent.forces)
         if stack.ops.all(descent.is_done):
             break
-    return descent.here.state, descent.taken, descent.is_done
+    return Ended(descent.here.state, descent.taken, descent.is_done, descent.forces)
 
 
 class _Descent:
@@ -121,12 +132,14 @@ class _Descent:
     """How many steps were taken."""
     is_done: Condition
     """Whether the descent has ended."""
+    forces: Array
+    """The forces of the tasks at the pose (``cost_model``)."""
 
     def __init__(self, stack: TaskStack, start: State, reference: State, firmness: Firmness, begins: Beginning) -> None:
         self._stack, self._ops, self._reference, self._firmness = stack, stack.ops, reference, firmness
         self._loss = loss_of(stack, firmness)
-        self._is_move = begins is Beginning.MOVE
-        self._least_raised = RAISED_LAMBDA if begins is Beginning.FAR else RAISED_IN_MOVE
+        self._is_move = begins.is_move
+        self._least_raised = RAISED_IN_MOVE if begins.is_near else RAISED_LAMBDA
         self.here = here = cost_at(stack, self._loss, start, reference)
         self.is_done = here.cost < 0.0
         self._damping, self._growth, self.taken = (
@@ -135,9 +148,10 @@ class _Descent:
         self._active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
         """Which coordinates the step before took to their upper, and to their lower limits."""
         self._model = modelled(stack, here)
-        """Of the first pose without K: its forces aren't known before a step."""
-        self._forces = here.weights * here.residual
-        """The forces of the tasks at the pose (``cost_model``)."""
+        self.forces, self._knows_forces = here.weights * here.residual, False
+        if begins.forces is not None and begins.forces.shape == here.residual.shape:
+            self.forces, self._knows_forces = begins.forces, True
+            self._model = with_forces(stack, self._loss, self._model, self.forces)
 
     def try_step(self) -> None:
         """Take a step if it reduces the cost, and change lambda by the ratio of the actual to the modelled reduction.
@@ -149,6 +163,11 @@ class _Descent:
         """
         ops = self._ops
         self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
+        if self._knows_forces and step is not None and step.is_whole:
+            stiffer = self._model.stiffened(self._loss, step.change)
+            if stiffer is not None:
+                self._model = stiffer
+                self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
         if step is None:
             self._damp_more(self.is_done & False)
             return
@@ -166,8 +185,8 @@ class _Descent:
             if ops.all(self.is_done):
                 return
             self._model = modelled(self._stack, self.here)
-            self._forces = forces_at(self._stack, self._model, self._forces)
-            self._model = with_forces(self._stack, self._loss, self._model, self._forces)
+            self.forces = forces_at(self._stack, self._model, self.forces)
+            self._model = with_forces(self._stack, self._loss, self._model, self.forces)
         self._damp_more(is_gain, ratio)
 
     def _moved(self, step: Step, change: Array) -> tuple[Condition, Component]:
@@ -189,7 +208,7 @@ class _Descent:
             self.here = self._chosen(is_gain, there, here)
             self.taken = ops.where(is_gain, self.taken + 1, self.taken)
             forces = self._loss.of(left)[1] * left
-            self._forces = np.asarray(ops.where(is_gain, forces.T, self._forces.T)).T
+            self.forces = np.asarray(ops.where(is_gain, forces.T, self.forces.T)).T
         return is_gain, ratio
 
     def _with_first_balanced(self, left: Array) -> Array:

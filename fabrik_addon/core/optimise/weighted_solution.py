@@ -15,21 +15,21 @@
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..math.operations import Component
+from ..math.operations import Array, Component
 from .balance_task import BalanceTask
 from .cost_model import cost_at
 from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
-from .held_descent import LONGEST, TREE_STEPS
+from .held_descent import LONGEST, TREE_STEPS, Held
 from .look_at_task import LookAtTask
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
-from .weighted_descent import Beginning, least_cost
+from .weighted_descent import FAR, NEAR, Beginning, Ended, least_cost
 
 SHORT_STEP = 0.2
 """Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
@@ -75,6 +75,8 @@ class Descended(NamedTuple):
     """Where the descent of the next frame starts: the state before what was nearly met was met exactly."""
     of_targets: State | None = None
     """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
+    forces: Array | None = None
+    """(M,) of the tasks where the descent has ended (``weighted_descent.Ended``)."""
 
 
 class ExactGoals(NamedTuple):
@@ -94,7 +96,7 @@ def descend_by_weight(
     reference: State,
     steps: int,
     firmness: Firmness = OF_BODY,
-    begins: Beginning = Beginning.FAR,
+    begins: Beginning = FAR,
     of_targets: State | None = None,
 ) -> Descended:
     """Bring a pose to the least cost of the tasks and the distance from a reference pose.
@@ -105,27 +107,27 @@ def descend_by_weight(
         reference: coordinates and shifts that the posture task stays near to.
         steps: trials at most of the descents with all tasks.
         firmness: weights and forces of the levels.
-        begins: how far from the solution the pose to start from is. Where it is ``FAR``, a descent with
+        begins: what is known of the pose to start from. Where that is near no solution, a descent with
             ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead from the reference pose to a solution up to
             ``SHORT_STEP`` away. From another start few steps lead to the minimum beside it, which may be a worse one.
         of_targets: ``Descended.of_targets`` of the frame or move before.
     """
     before = 0
-    if begins is Beginning.FAR and firmness.from_far is not None:
+    if not begins.is_near and firmness.from_far is not None:
         if start is reference:
-            ended = least_cost(stack, start, reference, FEW_STEPS, firmness, Beginning.NEAR, SHORT_STEP)
-            if ended[2]:
+            ended = least_cost(stack, start, reference, FEW_STEPS, firmness, NEAR, SHORT_STEP)
+            if ended.is_converged:
                 return met_exactly(stack, ended, firmness, reference, of_targets)
-            before = ended[1]
-        start, more, _ = least_cost(stack, start, reference, steps, firmness.from_far)
-        before, begins = before + more, Beginning.NEAR
-    state, taken, is_converged = least_cost(stack, start, reference, steps, firmness, begins)
-    return met_exactly(stack, (state, before + taken, is_converged), firmness, reference, of_targets)
+            before = ended.steps
+        start, more, *_ = least_cost(stack, start, reference, steps, firmness.from_far)
+        before, begins = before + more, NEAR
+    ended = least_cost(stack, start, reference, steps, firmness, begins)
+    return met_exactly(stack, ended._replace(steps=before + ended.steps), firmness, reference, of_targets)
 
 
 def met_exactly(
     stack: TaskStack,
-    ended: tuple[State, int, bool],
+    ended: Ended | Held,
     firmness: Firmness,
     reference: State,
     of_targets: State | None,
@@ -137,25 +139,26 @@ def met_exactly(
     the targets alone.
 
     Args:
-        ended: state, steps and whether the descent has converged, of ``least_cost`` or ``descend_held``.
+        ended: of ``least_cost`` or ``descend_held``.
         firmness: weights and forces of the levels.
         reference: of the posture task.
         of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
         known: what is met exactly, and the state in which it is, or None where that isn't known.
     """
-    state, taken, is_converged = ended
+    state, taken, is_converged, _ = ended
     goals, found = known or (None, None)
     if goals is None and not are_away(stack, state, firmness):
         goals = to_meet(stack, state, firmness, None)
     if goals is not None and found is None:
         found = _met(stack, state, firmness, goals)
     if goals is None or found is None or (goals.of_targets is None and are_away(stack, state, firmness, found)):
-        nearer, more, _ = of_targets_alone(stack, of_targets or state, reference, firmness)
+        nearer, more, *_ = of_targets_alone(stack, of_targets or state, reference, firmness)
         goals = to_meet(stack, state, firmness, nearer)
         found = _met(stack, state, firmness, goals)
         taken += more
     of_targets = goals.of_targets or of_targets
-    return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets)
+    forces = ended.forces if isinstance(ended, Ended) else None
+    return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets, forces)
 
 
 def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> State:
@@ -199,10 +202,10 @@ def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | No
     return max(_target_lengths(stack, met), default=0.0) > firmness.most_away
 
 
-def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness: Firmness) -> tuple[State, Any, Any]:
+def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness: Firmness) -> Ended:
     """Descend as ``least_cost`` does, without rotations and poles: where the targets can be (``to_meet``)."""
     alone = stack.with_levels(stack.levels[:-1])
-    return least_cost(alone, start, reference, TREE_STEPS, firmness, Beginning.NEAR)
+    return least_cost(alone, start, reference, TREE_STEPS, firmness, NEAR)
 
 
 def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | None) -> ExactGoals:

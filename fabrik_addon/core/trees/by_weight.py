@@ -43,12 +43,13 @@ def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previ
     if previous is None and is_body:
         return _from_starts(problem, stack, reference, options)
     most = TREE_STEPS if not options.is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
-    start, of_targets = reference, None
+    start, of_targets, forces = reference, None, None
     if previous is not None:
+        forces = previous.forces
         of_targets = turned_where_known(problem, previous.of_targets)
         ended = turned_where_known(problem, previous.by_weight) if options.continues or not is_body else None
         start = ended or state_of_previous(problem, previous)
-    begins = Beginning.MOVE if options.is_move else Beginning.FAR if previous is None else Beginning.NEAR
+    begins = Beginning(options.is_move or previous is not None, options.is_move, forces)
     return descend_by_weight(stack, start, reference, most, firmness_of(problem), begins, of_targets)
 
 

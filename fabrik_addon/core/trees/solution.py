@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..math.operations import Vector
+from ..math.operations import Array, Vector
 from ..math.quaternions import Quaternion
 from ..math.vectors import scale
 from ..model.tree_start import StartTree, coordinates_of_tree
@@ -44,6 +44,8 @@ class TreeSolution:
     """Where the descent has ended, if the pose differs from that by exact steps or by a bound of its rotation."""
     of_targets: State | None = None
     """``Descended.of_targets``."""
+    forces: Array | None = None
+    """``Descended.forces``."""
     reference: ReferencePose | None = None
     """Of a tree without pins."""
 
