@@ -14,7 +14,7 @@ from fabrik_addon.core.model.skeleton import LEAST_POSTURE_WEIGHT
 from fabrik_addon.core.optimise.cost_model import cost_at, modelled, with_forces
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import OrientationTask, PositionTask
+from fabrik_addon.core.optimise.tasks import OrientationTask, PoleTask, PositionTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array, matrix
@@ -180,7 +180,9 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     state = stack.applied(problem.present, np.linspace(-0.3, 0.4, len(stack.weights)))
     bones = [start.tree.structure.parents[tip] for tip in chain.tips.tolist()]
     rotations = [(OrientationTask(bone, state.placed.frame(bone)), 1.0) for bone in bones]
-    stack = stack.with_levels([*stack.levels, rotations])
+    poles = [(PoleTask(range(3, 7), (0.5, -1.0, 2.0), 0.3, rounding=0.1), 1.0)]
+    stack = stack.with_levels([*stack.levels, rotations, poles])
+    assert 0.1 < poles[0][0].off(state.placed) < 3.0
     forces = np.linspace(-2.0, 3.0, len(stack.row_weights))
 
     rng = np.random.default_rng(4)

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import Goals, Options, start_tree
+from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.optimise.pole_arc import PoleArc, pole_arc
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from fabrik_addon.core.optimise.tree_problem import tree_problem
+from tests.unit.chains import Array
 from tests.unit.trees import tree_chain, y_tree
 
 ROOT, TIP = 3, 6
@@ -46,6 +49,40 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, ahea
         change = 1e-7 * rng.normal(size=jacobian.shape[1])
         there, back = (stack.residual(stack.applied(state, way)) for way in (change, -change))
         np.testing.assert_allclose(0.5 * (back - there) / 1e-7, jacobian @ change / 1e-7, atol=2e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_the_curvature_of_an_arc_is_the_change_of_its_gradient(seed: int, batch: tuple[int, ...]) -> None:
+    """Every second pole is near the chord, where the task fades."""
+    rng = np.random.default_rng(seed)
+    bcg = rng.normal(size=9)
+    if seed % 2:
+        bcg[6:] = 1.5 * bcg[3:6] + 0.9 * rng.normal(size=3)
+
+    def arc_at(bcg: Array) -> PoleArc:
+        shape = *batch, 1
+        x, y, z, *others = (np.tile(part, shape)[..., 0] if batch else float(part) for part in bcg)
+        chord, pole = (others[0], others[1], others[2]), (others[3], others[4], others[5])
+        return pole_arc(ARRAY if batch else SCALAR, ((x, y, z), chord, pole), 0.3, 0.1, POLE_FADE_BESIDE_PINS)
+
+    def each(rows: object) -> Array:
+        """The first pose's of arrays with the batch axis at the end, as rows (..., 9)."""
+        found = np.array(rows)
+        found = found[..., 0] if batch else found
+        return found.reshape(*found.shape[:-2], 9)
+
+    def value_at(bcg: Array) -> float:
+        arc = arc_at(bcg)
+        return float(np.ravel(arc.angle * arc.height)[0])
+
+    step, steps = 1e-6, 1e-6 * np.eye(9)
+    slopes = [(value_at(bcg + by) - value_at(bcg - by)) / (2.0 * step) for by in steps]
+    np.testing.assert_allclose(each(arc_at(bcg).gradient(is_height_constant=False)), slopes, atol=1e-8)
+    gradients = [[each(arc_at(bcg + way * by).gradient(is_height_constant=False)) for way in (1, -1)] for by in steps]
+    expected = np.array([(up - down) / (2.0 * step) for up, down in gradients])
+    left, right = np.moveaxis(each(arc_at(bcg).curvature()), 1, 0)
+    np.testing.assert_allclose(left.T @ right + right.T @ left, expected, atol=1e-7 * np.abs(expected).max())
 
 
 def test_the_residual_is_smooth_at_a_straight_chain() -> None:

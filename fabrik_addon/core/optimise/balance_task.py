@@ -93,8 +93,8 @@ class BalanceTask:
         center = motions.of_points(self.bones, self.centers, self.masses)
         return crossing((self._slopes(motions.placed) * forces) @ self.normals @ self.axes) @ center
 
-    def fading(self, motions: TreeMotions, forces: Array) -> Array:
-        """Return the part of K (N + S, N + S) of the fading in.
+    def own_curvature(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return the part of K (N + S, N + S) of the fading in of the residual.
 
         The second derivative of the residual by s is ``-1 / (2 epsilon)`` up to epsilon from an edge.
         """

@@ -12,9 +12,8 @@ tasks are ``f = W r``. Half the cost's gradient is ``-(J^T f + P (q0 - q))``, an
 
 K is what Gauss-Newton steps leave out, as far as it is computed here. It is the sum of four parts:
 
-1. ``-sum f . d^2p/dq^2`` over the points p that forces pull: joints with targets, points at the floor, the center of
-   mass; and the same of the torques on bones with rotations (``TaskStack.curvature``). The residuals of poles, looks
-   and swivels count as linear in the coordinates.
+1. ``sum f . d^2r/dq^2`` over the tasks (``TaskStack.curvature``), but for looks and swivels, whose residuals count
+   as linear in the coordinates.
 2. The rotation of a swing's own axes by changes of its half-sines (``_of_swings``).
 3. ``-Loss.softening``: a bounded force grows by less than W times the change of its residual.
 4. Where a coordinate of any pose is far from the reference pose (``LONG_WAY``), minus what P exceeds the second

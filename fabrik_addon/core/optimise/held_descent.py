@@ -34,10 +34,11 @@ from ..math.factorisation import damped_inverse
 from ..math.operations import Array
 from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
+from .pole_arc import PoleArc
 from .posture_step import Pull, curved_posture
 from .task_loss import OF_TREES, loss_of
 from .task_stack import TaskStack
-from .tasks import Arc, State
+from .tasks import State
 
 TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
@@ -141,7 +142,7 @@ class _Here(NamedTuple):
     """|h|."""
     cost: float
     """Of the penalty function."""
-    arcs: list[Arc]
+    arcs: list[PoleArc]
     """Of the poles among the tasks that are held."""
 
 
@@ -163,9 +164,9 @@ def descend_held(
     loss = loss_of(stack.below_first_level, OF_TREES)
     poles = [(task, row) for task, row in stack.poles if row < first.stop]
 
-    def with_heights(residual: Array, arcs: list[Arc], others: list[Arc]) -> Array:
+    def with_heights(residual: Array, arcs: list[PoleArc], others: list[PoleArc]) -> Array:
         """Give residuals, in place, the angles of some poles and the ``f h`` of others."""
-        for (_, row), (angle, *_), (_, height, _) in zip(poles, arcs, others, strict=True):
+        for (_, row), (angle, *_), (_, height, *_) in zip(poles, arcs, others, strict=True):
             residual[row] = -angle * height * stack.row_weights[row]
         return residual
 

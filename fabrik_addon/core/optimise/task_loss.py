@@ -170,7 +170,7 @@ class Loss:
     most_forces: Array
     """(T,) F; infinite where the loss is w r^2."""
     are_stiff: Sequence[bool]
-    """Which of them are looks or poles: the derivative of their force counts as W (``softening``)."""
+    """Which of them are looks: the derivative of their force counts as W (``softening``)."""
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -211,8 +211,7 @@ class Loss:
         target the force hardly grows with the distance. With the derivative W a hand's path beyond reach (bench row
         "bake-body", "low") took 10 steps from frame to frame instead of 2.7, and descents ended up to 0.45 degrees
         short of their minima instead of 0.06. The derivative of a look is W: its small bound leaves nearly nothing of
-        the difference, and *Bake Body* used up its steps 18 degrees off. So is that of a pole, whose arc has second
-        derivatives that K lacks: a knee that was led past its pole rotated by 14 degrees in one step instead of 6.
+        the difference, and *Bake Body* used up its steps 18 degrees off.
         """
         soft, inverse_forces = self._soft
         pulls = np.add.reduceat(residual[..., None] * jacobian, self._starts, -2).take(soft, -2)
@@ -247,7 +246,7 @@ def loss_of(stack: TaskStack, firmness: Firmness) -> Loss:
                 sizes.append(size)
                 weights.append(weight)
                 most_forces.append(force)
-                are_stiff.append(isinstance(task, (LookAtTask, PoleTask)))
+                are_stiff.append(isinstance(task, LookAtTask))
     for task, _ in stack.preferences:
         sizes.append(task.rows)
         weights.append(1.0)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, TypeAlias
@@ -13,22 +13,21 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from ..math.operations import TINY, Array, Component, Condition, Vector
+from ..math.quaternion_arrays import crossing
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import combination, cross, dot, norm, rejection, relative_to, scale
+from ..math.vectors import cross, dot, norm, rejection, relative_to, scale
 from ..model.placed_tree import PlacedTree
 from ..model.skeleton import JointCoordinates, Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 from .look_at_task import ROTATION_SCALE, LookAtTask
+from .pole_arc import PoleArc, pole_arc
 from .swivel_task import SwivelTask
 
-LEAST_BEND = 1e-6
-"""Length of a chord, or distance of a bend or a pole from it, in the tree's units, up to which there is no angle."""
-
 POLE_ROUNDING = 0.004
-"""Rounding s of poles that are weighed against other tasks, in the tree's units. A hand of Rigify's human that was
+"""Rounding r of poles that are weighed against other tasks, in the tree's units. A hand of Rigify's human that was
 dragged low beyond reach, and back the other way around (bench row "body-path", poles, no limits), was off by 0.13
 degrees with 0.007, by 0.5 with 0.014, by 0.04 with this."""
 
@@ -166,13 +165,9 @@ class OrientationTask:
         return scale((x, y, z), angle / (size + TINY))
 
 
-Arc: TypeAlias = tuple[Component, Component, Callable[[], list[Vector]]]
-"""Of a pole task at a pose: phi, ``f h``, and the gradient of their product (``PoleTask.arc``)."""
-
-
 @dataclass(frozen=True)
 class PoleTask:
-    """A chain of joints should bend toward a pole: the residual is ``-phi f h`` (``arc``)."""
+    """A chain of joints should bend toward a pole: the residual is ``-phi f h`` (``pole_arc``)."""
 
     joints: Sequence[int]
     """From the chain's root to its tip."""
@@ -180,15 +175,20 @@ class PoleTask:
     angle: float
     """Rotation of the pole about the line from root to tip, radians."""
     rounding: float = 0.0
-    """s, in the tree's units: near the chord h is ``|b'|^2 / (2 s)``. Where poles are held (``held_descent``) s is 0,
-    and f and h are constants of the gradient: the whole gradient leads to a straight chain, not to one that is rotated
-    to the pole.
+    """r of ``pole_arc``, in the units of the tree. Where poles are held (``held_descent``) it is 0, and f h counts as
+    a constant: the whole gradient leads to a straight chain, not to one that is rotated to the pole.
 
-    A chain that is stretched straight has no side, and with h = |b'| the second derivatives of the residual grow as
-    1 / |b'|: a step that is longer than |b'| goes past the axis, where the derivatives say nothing of the residual."""
+    A chain that is stretched straight has no side, and with h = rho_b the second derivatives of the residual grow as
+    1 / rho_b: a step that is longer than rho_b goes past the axis, where the derivatives say nothing of the residual.
+
+    By weight, with h and f as constants, there is no cost of which the forces are the gradient, and descents end
+    anywhere. On the paths of ``POLE_FADE`` a bone rotated in one step by up to 43 times the median step's largest
+    rotation, and one path ended 99 degrees open; with their gradients and ``POLE_FADE_BESIDE_PINS`` by up to 3.4
+    times, open by 0.11 degrees. Without the motion of root and tip in the gradient a body with four poles and a free
+    root took 26 steps (median) and didn't converge."""
     fade: tuple[float, float] = POLE_FADE
     """Sines of the angle from chord to pole up to which f is 0, and from which on it is 1."""
-    _last: list[tuple[PlacedTree, Arc]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _last: list[tuple[PlacedTree, PoleArc]] = field(default_factory=list, init=False, repr=False, compare=False)
     """The pose whose ``arc`` was asked for last, and what it is."""
     rows = 1
 
@@ -199,95 +199,52 @@ class PoleTask:
 
     def residual(self, placed: PlacedTree) -> tuple[Component]:
         """Return ``-phi f h``, in the tree's units."""
-        angle, height, _ = self.arc(placed)
-        return (-angle * height,)
+        arc = self.arc(placed)
+        return (-arc.angle * arc.height,)
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how ``phi f h`` changes with each coordinate (..., 1, N + S); without rounding f h is a constant."""
-        gradient = np.array([part for row in self.arc(placed)[2]() for part in row]).T
-        moved = motions.of_joints(self.joints).reshape(*gradient.shape, -1)
-        return gradient[..., None, :] @ moved
+        gradient = np.array(self.arc(placed).gradient(is_height_constant=not self.rounding)).T.swapaxes(-1, -2)
+        rows: Array = gradient.reshape(*gradient.shape[:-2], 1, 9) @ self._moved(motions)
+        return rows
+
+    def _moved(self, motions: TreeMotions) -> Array:
+        """Return how b, c and g of ``pole_arc`` move with each coordinate (..., 9, N + S)."""
+        moved = motions.of_joints(self.joints)
+        root = moved[..., 0, :, :]
+        bend = moved[..., 1:-1, :, :].sum(-3) - (len(self.joints) - 2) * root
+        return np.concatenate([bend, moved[..., -1, :, :] - root, -root], axis=-2)
+
+    def moments(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return the sum of ``F x dp/dq`` (..., 3, N + S) of the forces F of f (..., 1) on b, c and g."""
+        gradient = np.array(self.arc(motions.placed).gradient(is_height_constant=False)).T.swapaxes(-1, -2)
+        moved = self._moved(motions)
+        moved = moved.reshape(*moved.shape[:-2], 3, 3, -1)
+        moments: Array = (crossing(forces[..., None] * gradient) @ moved).sum(-3)
+        return moments
+
+    def own_curvature(self, motions: TreeMotions, forces: Array) -> Array:
+        """Return the part of K (..., N + S, N + S) of the second derivatives by b, c and g (``PoleArc.curvature``)."""
+        pairs = np.array(self.arc(motions.placed).curvature())
+        pairs = np.moveaxis(pairs.reshape(len(pairs), 2, 9, *pairs.shape[4:]), (1, 0, 2), (-3, -2, -1))
+        left, right = np.moveaxis(pairs @ self._moved(motions)[..., None, :, :], -3, 0)
+        half = -forces[..., None] * (left.swapaxes(-1, -2) @ right)
+        curvature: Array = half + half.swapaxes(-1, -2)
+        return curvature
 
     def off(self, placed: PlacedTree) -> float:
         """Return the angle (radians) between bend and pole; 0 where the chain is straight, or the pole has no side."""
-        return abs(float(self.arc(placed)[0]))
+        return abs(float(self.arc(placed).angle))
 
-    def arc(self, placed: PlacedTree) -> Arc:
-        """Return phi (0 where f is 0), ``f h``, and a function for the change of ``phi f h`` with each joint."""
+    def arc(self, placed: PlacedTree) -> PoleArc:
+        """Return the arc from bend to pole at a pose."""
         if not self._last or self._last[0][0] is not placed:
-            self._last[:] = [(placed, self._arc(placed))]
+            root, *inner, tip = (placed.joints[joint] for joint in self.joints)
+            ways = [relative_to(joint, root, 1.0) for joint in inner]
+            x, y, z = map(sum, zip(*ways, strict=True))
+            bcg = (x, y, z), relative_to(tip, root, 1.0), relative_to(self.pole, root, 1.0)
+            self._last[:] = [(placed, pole_arc(placed.ops, bcg, self.angle, self.rounding, self.fade))]
         return self._last[0][1]
-
-    def _arc(self, placed: PlacedTree) -> Arc:
-        """Compute ``arc``.
-
-        With the chord c from root to tip, e = c / |c|, the sum b of the inner joints and the pole g, both from the
-        root, and n_v = e x v / |e x v|, the angle phi from the pole, rotated by ``angle``, to the bend, within +-pi,
-        changes by
-
-            n_b.db / |b'| - (b.e) n_b.dc / (|b'| |c|) - n_g.dg / |g'| + (g.e) n_g.dc / (|g'| |c|)
-
-        where v' is the part of v across the chord, and ``h = sqrt(|b'|^2 + s^2) - s``, with the rounding s, by
-        ``|b'| / sqrt(|b'|^2 + s^2)`` times ``(b' / |b'|).(db - (b.e) dc / |c|)``. Without the motion of root and tip in
-        the gradient a body with four poles and a free root took 26 steps (median) and didn't converge.
-
-        Near the chord the pole's direction across it turns fast, and on the chord there is none. So the residual is
-        ``-phi f h`` with ``f = t^2 (3 - 2 t)``, where t grows from 0 to 1 while ``|g'| / |g|``, the sine of the angle
-        between chord and pole, grows from the first number of ``fade`` to the second. With u = g' / |g'| it changes by
-
-            (g.e) / |g| (((g.e) u - |g'| e).dg / |g|^2 - u.dc / |c|)
-
-        With h and f as constants there is no cost of which the forces are the gradient, and descents by weight end
-        anywhere. On the paths of ``POLE_FADE`` a bone rotated in one step by up to 43 times the median step's largest
-        rotation, and one path ended 99 degrees open; with their gradients and ``POLE_FADE_BESIDE_PINS`` by up to 3.4
-        times, open by 0.11 degrees.
-        """
-        ops = placed.ops
-        (rx, ry, rz), *inner, (tx, ty, tz) = (placed.joints[joint] for joint in self.joints)
-        cx, cy, cz = tx - rx, ty - ry, tz - rz
-        chord = ops.sqrt(cx * cx + cy * cy + cz * cz) + TINY
-        ex, ey, ez = cx / chord, cy / chord, cz / chord
-        gx, gy, gz = self.pole[0] - rx, self.pole[1] - ry, self.pole[2] - rz
-        bx = by = bz = 0.0 * chord
-        for px, py, pz in inner:
-            bx, by, bz = bx + px - rx, by + py - ry, bz + pz - rz
-        along_b, along_g = bx * ex + by * ey + bz * ez, gx * ex + gy * ey + gz * ez
-        bx, by, bz = bx - along_b * ex, by - along_b * ey, bz - along_b * ez
-        gx, gy, gz = gx - along_g * ex, gy - along_g * ey, gz - along_g * ez
-        size, aside = ops.sqrt(bx * bx + by * by + bz * bz), ops.sqrt(gx * gx + gy * gy + gz * gz)
-        has_angle = ops.minimum(ops.minimum(size, aside), chord) > LEAST_BEND
-        wide, far = ops.maximum(size, LEAST_BEND), ops.maximum(aside, LEAST_BEND)
-        nx, ny, nz = (ey * bz - ez * by) / wide, (ez * bx - ex * bz) / wide, (ex * by - ey * bx) / wide
-        mx, my, mz = (ey * gz - ez * gy) / far, (ez * gx - ex * gz) / far, (ex * gy - ey * gx) / far
-        angle = ops.atan2(bx * mx + by * my + bz * mz, (bx * gx + by * gy + bz * gz) / far) - self.angle
-        angle = angle - math.tau * ops.round(angle / math.tau)
-        distance = ops.sqrt(far * far + along_g * along_g)
-        none, whole = self.fade
-        t = ops.minimum(1.0, ops.maximum(0.0, (far / distance - none) / (whole - none)))
-        t = ops.where(has_angle, t, 0.0)
-        fade = t * t * (3.0 - 2.0 * t)
-
-        root = ops.sqrt(size * size + self.rounding * self.rounding)
-        height = root - self.rounding
-
-        def gradient() -> list[Vector]:
-            p, q, share, count = -along_b / chord, height * along_g / (far * chord), height / far, len(inner)
-            about = height / wide if self.rounding else 1.0 + 0.0 * size
-            outward = angle / root if self.rounding else 0.0 * size
-            of_inner = combination(fade * about, (nx, ny, nz), fade * outward, (bx, by, bz))
-            at_tip = combination(p, of_inner, fade * q, (mx, my, mz))
-            at_pole = scale((mx, my, mz), -fade * share)
-            if self.rounding:
-                slope = 6.0 * t * (1.0 - t) / (whole - none)
-                of_fade = angle * height * slope * along_g / distance
-                across, turn = scale((gx, gy, gz), 1.0 / far), of_fade / (distance * distance)
-                at_tip = combination(1.0, at_tip, -of_fade / chord, across)
-                of_ratio = combination(turn * along_g, across, -turn * far, (ex, ey, ez))
-                at_pole = combination(1.0, at_pole, 1.0, of_ratio)
-            x, y, z = combination(-1.0, at_pole, -count, of_inner)
-            return [relative_to((x, y, z), at_tip, 1.0), *[of_inner] * count, at_tip]
-
-        return ops.where(fade > 0.0, angle, 0.0), fade * height, gradient
 
     def deviations(self, placed: PlacedTree) -> tuple[float, float]:
         """Return the distance |b'| of the inner joints' sum from the chord, and their distances' sum; of one pose."""
@@ -299,7 +256,7 @@ class PoleTask:
 
     def rotation_to_pole(self, placed: PlacedTree) -> Vector:
         """Return the rotation vector about the chord that takes the bend to the pole; 0 where there is no angle."""
-        angle, _, _ = self.arc(placed)
+        angle = self.arc(placed).angle
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
         chord = (bx - ax, by - ay, bz - az)
         return scale(chord, -angle / (math.hypot(*chord) + TINY))

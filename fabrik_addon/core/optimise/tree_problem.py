@@ -265,7 +265,7 @@ class TreeProblem:
         """
         found = []
         for number, task in self.poles.items():
-            angle, _, _ = task.arc(state.placed)
+            angle = task.arc(state.placed).angle
             bend, deviation = task.deviations(state.placed)
             if deviation > LEAST_BENT and (SCALAR.abs(angle) > WRONG_SIDE or bend < ZIGZAG * deviation):
                 found.append(number)
@@ -289,7 +289,7 @@ class TreeProblem:
             carries = (place.joint for place in self.places if bone in (place.joint, *structure.above[place.joint]))
             if any(joint != tip for joint in carries):
                 continue
-            angle, size, _ = task.arc(state.placed)
+            angle, size, *_ = task.arc(state.placed)
             if SCALAR.abs(angle) <= WRONG_SIDE or size <= least:
                 continue
             value = state.coordinates[bone]
@@ -317,7 +317,7 @@ class TreeProblem:
         for number, task in self.poles.items():
             tip, end = task.joints[-1], self.places[number].joint
             others = (place.joint for place in self.places if task.joints[0] in (place.joint, *above[place.joint]))
-            angle, size, _ = task.arc(state.placed)
+            angle, size, *_ = task.arc(state.placed)
             is_away = SCALAR.abs(angle) > WRONG_SIDE and size > LEAST_BENT
             if is_away and end != tip and all(joint in (tip, end) for joint in others):
                 state = self._bent_through(state, task)

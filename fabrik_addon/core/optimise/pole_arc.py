@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The arc from a chain's bend to its pole: the value of a pole task, and its first and second derivatives.
+
+With the chord c from the root to the tip, ``e = c / |c|``, the sum b of the inner joints and the pole g, both from the
+root, a vector v is ``s e + rho u``, with u across the chord, and ``n = e x u``. The angle phi from the pole, rotated by
+the pole angle, to the bend is within +-pi, and the value is ``phi f h``:
+
+- ``h = sqrt(rho_b^2 + r^2) - r``, with the rounding r: the length of the bend, but for a nearly straight chain.
+- ``f = t^2 (3 - 2 t)``, where t grows from 0 to 1 while ``rho_g / |g|``, the sine of the angle between chord and pole,
+  grows from the first number of ``fade`` to the second: near the chord the pole's direction across it turns fast, and
+  on the chord there is none.
+
+Changes of v and c change rho and phi by
+
+    alpha_v = u.(dv - s / |c| dc)
+    beta_v = n.(dv - s / |c| dc) / rho      (d phi = beta_b - beta_g)
+
+and with
+
+    omega_v = e.(dv - s / |c| dc) + rho / (2 |c|) u.dc
+
+the second derivatives of rho are ``rho beta_v^2 - 2 u.dc omega_v / |c|``, and those of phi the difference between
+``-2 alpha_v beta_v / rho - 2 n.dc omega_v / (rho |c|)`` of b and of g. They follow from the change of the frame
+(e, u, n) with v and c. (The angle of v alone has no second derivatives by c: their antisymmetric part, the curvature of
+the sphere of the directions of c, is that of b and of g alike.)
+"""
+
+import math
+from typing import NamedTuple, TypeAlias
+
+from ..math.operations import TINY, Component, Operations, Vector
+from ..math.vectors import combination, cross, dot, norm, scale
+
+LEAST_BEND = 1e-6
+"""Length of a chord, or distance of a bend or a pole from it, in the tree's units, up to which there is no angle."""
+
+Change: TypeAlias = tuple[Vector, Vector, Vector]
+"""How a number changes with b, c and g."""
+
+
+class _Arm(NamedTuple):
+    """A vector v from the root, seen from the chord."""
+
+    along: Component
+    """s."""
+    across: Component
+    """rho, at least ``LEAST_BEND``."""
+    u: Vector
+    n: Vector
+    e: Vector
+    chord: Component
+    """|c|."""
+
+    def change(self, axis: Vector) -> tuple[Vector, Vector]:
+        """Return how ``axis.(dv - s / |c| dc)`` changes with v and c."""
+        return axis, scale(axis, -self.along / self.chord)
+
+    def curvature(self, turned: Component, raised: Component) -> list[tuple[tuple[Vector, Vector], ...]]:
+        """Return pairs of rows l and r by v and c: with ``l r^T + r l^T`` added up, second derivatives.
+
+        They are those of the angle of v times ``turned``, and of rho times ``raised``.
+        """
+        none = scale(self.e, 0.0 * self.chord)
+        steeper = combination(-turned / self.across, self.u, 0.5 * raised, self.n)
+        aside = combination(-turned / (self.across * self.chord), self.n, -raised / self.chord, self.u)
+        along, by_chord = self.change(self.e)
+        omega = along, combination(1.0, by_chord, 0.5 * self.across / self.chord, self.u)
+        return [(self.change(steeper), self.change(scale(self.n, 1.0 / self.across))), ((none, aside), omega)]
+
+
+class PoleArc(NamedTuple):
+    """The arc at a pose; the components of many poses are arrays (F,)."""
+
+    angle: Component
+    """phi; 0 where f is 0."""
+    height: Component
+    """``f h``, in the tree's units."""
+    bend: _Arm
+    """Of b."""
+    pole: _Arm
+    """Of g."""
+    distance: Component
+    """|g|."""
+    slopes: tuple[Component, Component]
+    """``f h'`` and ``h f'``: how ``f h`` changes with rho_b, and with the sine of the angle between chord and pole."""
+    seconds: tuple[Component, Component, Component]
+    """``f h''``, ``f' h'`` and ``h f''``: its second derivatives by both."""
+
+    def of_angle(self) -> Change:
+        """Return how phi changes with b, c and g."""
+        (at_bend, by_chord), (at_pole, less) = (
+            arm.change(scale(arm.n, 1.0 / arm.across)) for arm in (self.bend, self.pole)
+        )
+        return at_bend, combination(1.0, by_chord, -1.0, less), scale(at_pole, -1.0)
+
+    def of_sine(self) -> Change:
+        """Return how the sine ``rho_g / |g|`` changes with b, c and g."""
+        pole, share = self.pole, self.pole.along / (self.distance * self.distance)
+        none, at_chord = scale(pole.e, 0.0 * share), scale(pole.change(pole.u)[1], 1.0 / self.distance)
+        turn = combination(pole.along, pole.u, -pole.across, pole.e)
+        return none, at_chord, scale(turn, share / self.distance)
+
+    def of_bend(self) -> Change:
+        """Return how rho_b changes with b, c and g."""
+        return *self.bend.change(self.bend.u), scale(self.bend.e, 0.0 * self.distance)
+
+    def of_height(self) -> Change:
+        """Return how ``f h`` changes with b, c and g."""
+        return _sum(self.slopes[0], self.of_bend(), self.slopes[1], self.of_sine())
+
+    def gradient(self, is_height_constant: bool) -> Change:
+        """Return how ``phi f h`` changes with b, c and g.
+
+        Args:
+            is_height_constant: whether ``f h`` counts as a constant.
+        """
+        share = 0.0 * self.angle if is_height_constant else self.angle
+        return _sum(self.height, self.of_angle(), share, self.of_height())
+
+    def curvature(self) -> list[tuple[Change, Change]]:
+        """Return pairs of rows l and r: ``l r^T + r l^T``, added up, are the second derivatives of ``phi f h``."""
+        by_bend, by_both, by_sine = (self.angle * second for second in self.seconds)
+        of_bend, of_sine, of_pole = self.slopes[0], self.of_sine(), self.angle * self.slopes[1] / self.distance
+        none = scale(self.bend.e, 0.0 * self.distance)
+        bends = self.bend.curvature(self.height, self.angle * of_bend)
+        poles = self.pole.curvature(-self.height, of_pole)
+        return [
+            (self.of_angle(), self.of_height()),
+            (_sum(0.5 * by_bend, self.of_bend(), by_both, of_sine), self.of_bend()),
+            (_sum(0.5 * by_sine, of_sine, 0.0, of_sine), of_sine),
+            *(((*left, none), (*right, none)) for left, right in bends),
+            *(((none, left[1], left[0]), (none, right[1], right[0])) for left, right in poles),
+            *self._of_distance(of_pole / self.distance),
+        ]
+
+    def _of_distance(self, share: Component) -> list[tuple[Change, Change]]:
+        """Return the part of ``curvature`` of ``rho_g / |g|`` that is from |g|, times ``|g|^2 share``.
+
+        With ``d = |g|`` and t the axis across g in the plane of g and c, that is
+        ``share (rho / d (2 d'^2 - (n.dg)^2 - (t.dg)^2) - 2 alpha_g d')``.
+        """
+        (along, across, u, n, e, _), distance = self.pole, self.distance
+        none, ratio = scale(e, 0.0 * share), across / distance
+        outward = combination(along / distance, e, ratio, u)
+        turned = combination(along / distance, u, -ratio, e)
+        at_pole, at_chord = self.pole.change(u)
+        drawn = combination(-share, at_pole, share * ratio, outward)
+        pairs = [((none, scale(at_chord, -share), drawn), outward)]
+        pairs += [((none, none, scale(axis, -0.5 * share * ratio)), axis) for axis in (n, turned)]
+        return [(left, (none, none, right)) for left, right in pairs]
+
+
+def _sum(p: Component, a: Change, q: Component, b: Change) -> Change:
+    """Return ``p a + q b``."""
+    of_b, of_c, of_g = (combination(p, one, q, other) for one, other in zip(a, b, strict=True))
+    return of_b, of_c, of_g
+
+
+def pole_arc(ops: Operations, bcg: Change, angle: Component, rounding: float, fade: tuple[float, float]) -> PoleArc:
+    """Return the arc of a bend, a chord and a pole.
+
+    Args:
+        ops: of the components.
+        bcg: b, c and g, in the tree's units.
+        angle: pole angle, radians.
+        rounding: r, in the tree's units.
+        fade: sines of the angle from chord to pole up to which f is 0, and from which on it is 1.
+    """
+    b, c, g = bcg
+    chord = norm(ops, c) + TINY
+    e = scale(c, 1.0 / chord)
+
+    def seen(v: Vector) -> tuple[_Arm, Component]:
+        along = dot(v, e)
+        across = combination(1.0, v, -along, e)
+        size = norm(ops, across)
+        wide = ops.maximum(size, LEAST_BEND)
+        u = scale(across, 1.0 / wide)
+        return _Arm(along, wide, u, cross(e, u), e, chord), size
+
+    (bend, size), (pole, aside) = seen(b), seen(g)
+    has_angle = ops.minimum(ops.minimum(size, aside), chord) > LEAST_BEND
+    phi = ops.atan2(dot(bend.u, pole.n), dot(bend.u, pole.u)) - angle
+    phi = phi - math.tau * ops.round(phi / math.tau)
+    distance = ops.sqrt(pole.across * pole.across + pole.along * pole.along)
+    none, whole = fade
+    t = ops.minimum(1.0, ops.maximum(0.0, (pole.across / distance - none) / (whole - none)))
+    t = ops.where(has_angle, t, 0.0)
+    f, width = t * t * (3.0 - 2.0 * t), whole - none
+    by_sine = 6.0 * t * (1.0 - t) / width
+    by_sine_twice = ops.where(by_sine > 0.0, (6.0 - 12.0 * t) / (width * width), 0.0)
+    root = ops.sqrt(size * size + rounding * rounding)
+    h = root - rounding
+    by_bend, by_bend_twice = size / (root + TINY), rounding * rounding / (root * root * root + TINY)
+    return PoleArc(
+        ops.where(f > 0.0, phi, 0.0),
+        f * h,
+        bend,
+        pole,
+        distance,
+        (f * by_bend, h * by_sine),
+        (f * by_bend_twice, by_sine * by_bend, h * by_sine_twice),
+    )
