@@ -23,7 +23,7 @@ from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 from .look_at_task import ROTATION_SCALE, LookAtTask
-from .pole_arc import PoleArc, pole_arc
+from .pole_arc import Change, PoleArc, pole_arc
 from .swivel_task import SwivelTask
 
 POLE_ROUNDING = 0.004
@@ -204,9 +204,7 @@ class PoleTask:
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how ``phi f h`` changes with each coordinate (..., 1, N + S); without rounding f h is a constant."""
-        gradient = np.array(self.arc(placed).gradient(is_height_constant=not self.rounding)).T.swapaxes(-1, -2)
-        rows: Array = gradient.reshape(*gradient.shape[:-2], 1, 9) @ self._moved(motions)
-        return rows
+        return _rows([self.arc(placed).gradient(is_height_constant=not self.rounding)]) @ self._moved(motions)
 
     def _moved(self, motions: TreeMotions) -> Array:
         """Return how b, c and g of ``pole_arc`` move with each coordinate (..., 9, N + S)."""
@@ -217,18 +215,17 @@ class PoleTask:
 
     def moments(self, motions: TreeMotions, forces: Array) -> Array:
         """Return the sum of ``F x dp/dq`` (..., 3, N + S) of the forces F of f (..., 1) on b, c and g."""
-        gradient = np.array(self.arc(motions.placed).gradient(is_height_constant=False)).T.swapaxes(-1, -2)
+        pushes = forces[..., None] * _rows([self.arc(motions.placed).gradient(is_height_constant=False)])
         moved = self._moved(motions)
-        moved = moved.reshape(*moved.shape[:-2], 3, 3, -1)
-        moments: Array = (crossing(forces[..., None] * gradient) @ moved).sum(-3)
+        pushes, moved = pushes.reshape(*pushes.shape[:-2], 3, 3), moved.reshape(*moved.shape[:-2], 3, 3, -1)
+        moments: Array = (crossing(pushes) @ moved).sum(-3)
         return moments
 
     def own_curvature(self, motions: TreeMotions, forces: Array) -> Array:
         """Return the part of K (..., N + S, N + S) of the second derivatives by b, c and g (``PoleArc.curvature``)."""
-        pairs = np.array(self.arc(motions.placed).curvature())
-        pairs = np.moveaxis(pairs.reshape(len(pairs), 2, 9, *pairs.shape[4:]), (1, 0, 2), (-3, -2, -1))
-        left, right = np.moveaxis(pairs @ self._moved(motions)[..., None, :, :], -3, 0)
-        half = -forces[..., None] * (left.swapaxes(-1, -2) @ right)
+        left, right = zip(*self.arc(motions.placed).curvature(), strict=True)
+        moved = self._moved(motions)
+        half = (forces[..., None] * _rows(left) @ moved).swapaxes(-1, -2) @ (_rows(right) @ -moved)
         curvature: Array = half + half.swapaxes(-1, -2)
         return curvature
 
@@ -260,6 +257,13 @@ class PoleTask:
         (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
         chord = (bx - ax, by - ay, bz - az)
         return scale(chord, -angle / (math.hypot(*chord) + TINY))
+
+
+def _rows(changes: Sequence[Change]) -> Array:
+    """Return changes with b, c and g as rows (..., K, 9)."""
+    flat = np.array([part for change in changes for vector in change for part in vector])
+    rows: Array = flat.T.reshape(*flat.shape[1:], len(changes), 9)
+    return rows
 
 
 Task: TypeAlias = PositionTask | OrientationTask | PoleTask | BalanceTask | FloorTask | LookAtTask | SwivelTask
