@@ -35,7 +35,7 @@ from .math.vectors import (
     scale,
     subtract,
 )
-from .model.chain_start import StartPose, batch_shape, start_from
+from .model.chain_start import NearSolution, StartPose, batch_shape, start_from
 from .model.constrained_chain import place
 from .model.tree_start import start_tree
 from .optimise.constrained_reach import coordinates_of
@@ -109,8 +109,13 @@ class ComponentSolution(NamedTuple):
     """Values of ``Status``."""
     stretch: Component
     """Factor by which the links are longer than the chain's."""
-    next_frames: Sequence[Quaternion] = ()
-    """Frames of the bones where the search for a target near this one starts; none: it starts from ``frames``."""
+    near: NearSolution | None = None
+    """Where the search for a target near this one starts, if that isn't from ``frames``."""
+
+    @property
+    def next_start(self) -> NearSolution:
+        """Where the search for a target near this one starts (``StartPose.near``)."""
+        return self.near or NearSolution(self.frames)
 
 
 class ChainGoal(NamedTuple):
@@ -139,7 +144,7 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         stage = partial(reach_rotation, stage)
     elif has_rotation and options.iterations < PATIENCE:
         stage = partial(reach_rotation_clamped, stage)
-    elif is_limited and (has_rotation or (goal.pole is not None and start.initial_frames and not start.batch)):
+    elif is_limited and (has_rotation or (goal.pole is not None and start.near and not start.batch)):
         stage = partial(reach_as_tree, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
@@ -321,10 +326,8 @@ def _choose_solution(
     """Choose between two solutions, batch item by batch item."""
     points, frames = choose_each(ops, where, yes.points, no.points), choose_each(ops, where, yes.frames, no.frames)
     error, sweeps, status, stretch = ops.choose(where, yes[3:7], no[3:7])
-    next_frames: Sequence[Quaternion] = ()
-    if yes.next_frames or no.next_frames:
-        next_frames = choose_each(ops, where, yes.next_frames or yes.frames, no.next_frames or no.frames)
-    return ComponentSolution(no.batch, points, frames, error, sweeps, status, stretch, next_frames)
+    near = None if no.batch else (yes if where else no).near
+    return ComponentSolution(no.batch, points, frames, error, sweeps, status, stretch, near)
 
 
 def reach_rotation(
@@ -373,7 +376,7 @@ def reach_as_tree(
 
     They are tasks of a tree of this one chain (``solve_tree``), with the target before the others. Its descent starts
 
-    1. from ``StartPose.initial_frames`` where they are given: the solution of the move or frame before;
+    1. from ``StartPose.near`` where it is known: the solution of the move or frame before;
     2. else from the pose at hand, if its tip is at the target;
     3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
        a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
@@ -396,24 +399,29 @@ def reach_as_tree(
     )
     alone = replace(options, moves_root=False, stretch_max=1.0, solver="FABRIK")
 
-    def descended(frames: Sequence[Quaternion]) -> TreeSolution:
-        return solve_tree_components(tree, goals, alone, at_frames(tree, [*frames, frames[-1]]))
+    def descended(near: NearSolution) -> TreeSolution:
+        previous = at_frames(tree, [*near.frames, near.frames[-1]], near.forces)
+        return solve_tree_components(tree, goals, alone, previous)
 
-    begin, found, sweeps = start.initial_frames, None, 0.0
-    if not begin and math.dist(goals.targets[0], start.pose.positions[-1]) <= options.tolerance * chain.total_length:
-        begin = start.frames[:-1]
-    if begin:
+    begin, found, sweeps = start.near, None, 0.0
+    if (
+        begin is None
+        and math.dist(goals.targets[0], start.pose.positions[-1]) <= options.tolerance * chain.total_length
+    ):
+        begin = NearSolution(start.frames[:-1])
+    if begin is not None:
         found = descended(begin)
         sweeps += found.sweeps
     if found is None or found.status[0] not in (_REACHED, _OUT_OF_REACH):
         plain = after(ops, start, goal._replace(rotation=None), options)
         sweeps += float(plain.sweeps)
         if found is None or plain.error <= max(options.tolerance, _MUCH_NEARER * found.error[0]):
-            found = descended(plain.frames)
+            found = descended(NearSolution(plain.frames))
             sweeps += found.sweeps
     frames = found.frames[:-1]
-    next_frames = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
-    return ComponentSolution((), found.points, frames, found.error[0], sweeps, found.status[0], 1.0, next_frames)
+    ended = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
+    near = NearSolution(ended, found.forces)
+    return ComponentSolution((), found.points, frames, found.error[0], sweeps, found.status[0], 1.0, near)
 
 
 def reach_rotation_clamped(

@@ -433,7 +433,7 @@ def _with_rotations(
         made = []
         for joints, frames in zip(path.positions, path.rotations, strict=True):
             found = timed(start, joints, frames, moves)
-            start = replace(start, initial_frames=found.next_frames)
+            start = replace(start, near=found.next_start)
             made.append(found.frames)
         ratios.append(_evenness(np.array(made)))
     return np.array(times), ratios, np.array(moves)

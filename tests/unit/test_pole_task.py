@@ -143,12 +143,12 @@ def test_a_drag_within_limits_is_smooth_beside_a_pole(bones: ConstrainedBones, s
     joints = posed(bones, middle + np.cos(angles) * onward + np.sin(angles) * aside).positions
     targets, inner = joints[:, -1], joints[:, 1:-1].sum(axis=1)
     bends = inner - np.sum(inner * unit(targets), axis=1, keepdims=True) * unit(targets)
-    start, nearby, frames = start_from(bones.chain(), posed(bones, middle + onward)), (), []
+    start, nearby, frames = start_from(bones.chain(), posed(bones, middle + onward)), None, []
     for target, pole in zip(targets, 0.5 * targets + 2.0 * unit(bends), strict=True):
-        found = solve_components(replace(start, initial_frames=nearby), Goals(target[None], poles=pole[None]))
+        found = solve_components(replace(start, near=nearby), Goals(target[None], poles=pole[None]))
         assert found.status == Status.REACHED
         frames.append(found.frames)
-        nearby = found.next_frames or found.frames
+        nearby = found.next_start
     turns = own_turns(np.array(frames))
     steps = angle_of(product(inverse(turns[:-1]), turns[1:])).max(axis=-1)
     assert steps.max() <= 3.0 * np.median(steps)

@@ -153,9 +153,9 @@ def test_a_rotation_within_limits_is_smooth_along_a_path(bones: ConstrainedBones
     poles = path.positions[:, 1:2] + 0.2
     start, found, frames = start_from(bones.chain(), posed(bones, middle + onward)), None, []
     for joints, desired, pole in zip(path.positions, path.rotations, poles, strict=True):
-        nearby = () if found is None else found.next_frames
+        nearby = None if found is None else found.next_start
         goals = Goals(joints[-1:], rotations=desired[-1:], poles=pole if with_pole else None)
-        found = solve_components(replace(start, initial_frames=nearby), goals)
+        found = solve_components(replace(start, near=nearby), goals)
         frames.append(found.frames)
         assert found.status == Status.REACHED
     turns = own_turns(np.array(frames))

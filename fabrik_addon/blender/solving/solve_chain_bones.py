@@ -24,7 +24,7 @@ from mathutils import Quaternion, Vector
 from ...core import ComponentSolution, Goals, Status, TreeSolution, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
 from ...core.math.operations import SCALAR, ScalarVector
-from ...core.math.quaternions import Quaternion as ComponentQuaternion
+from ...core.model.chain_start import NearSolution
 from ...core.model.frame_transport import aim_frame
 from ...core.optimise.least_rotation import PATIENCE
 from ..rig.bone_kinematics import location_at
@@ -90,9 +90,9 @@ class SolvedChain(NamedTuple):
     """Names of the other chains of its tree."""
     solution: TreeSolution | None = None
     """Of its tree, where the next frame starts; None for a chain that is solved as a chain."""
-    frames: Sequence[ComponentQuaternion] = ()
-    """Of the bones of a chain that is solved as a chain, in armature space, where the next move starts; none of a chain
-    with locks or shear, which starts from the reference pose."""
+    next_start: NearSolution | None = None
+    """Of a chain that is solved as a chain, where the next move starts; None of a chain with locks or shear, which
+    starts from the reference pose."""
 
     @property
     def settings(self) -> list[Setting]:
@@ -127,8 +127,8 @@ class _Posed(NamedTuple):
     stretch: float
     shift: Vector
     """Of the root, in armature space."""
-    frames: Sequence[ComponentQuaternion] = ()
-    """Of the bones where the next move or frame starts; none of a chain with locks or shear."""
+    next_start: NearSolution | None = None
+    """Where the next move or frame starts; None of a chain with locks or shear."""
 
 
 def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: SolvedChain | None = None) -> SolvedChain:
@@ -146,8 +146,8 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
     goals = goals or snapshot.goals
     bones = snapshot.bones
     turns_freely = bones.is_rigid and not bones.has_locks
-    initial = previous.frames if previous is not None else ()
-    posed = _posed_freely(snapshot, goals, initial) if turns_freely else _posed_within_constraints(snapshot, goals)
+    near = None if previous is None else previous.next_start
+    posed = _posed_freely(snapshot, goals, near) if turns_freely else _posed_within_constraints(snapshot, goals)
     channels = posed.channels
     whole: tuple[Quaternion, ...] = ()
     if snapshot.influence < 1.0:
@@ -163,14 +163,14 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
         posed.stretch,
         _stretched(snapshot, posed.stretch),
         whole,
-        frames=posed.frames,
+        next_start=posed.next_start,
     )
 
 
-def _posed_freely(snapshot: Snapshot, goals: Goals, initial: Sequence[ComponentQuaternion]) -> _Posed:
+def _posed_freely(snapshot: Snapshot, goals: Goals, near: NearSolution | None) -> _Posed:
     """Solve a chain whose bones rotate as the solver takes them to: the solver's status and error hold."""
     bones, options = snapshot.bones, snapshot.options
-    start = replace(snapshot.start, initial_frames=initial) if initial else snapshot.start
+    start = replace(snapshot.start, near=near)
     solution = solve_components(start, goals, options)
     shift = Vector()
     if options.moves_root:
@@ -187,7 +187,7 @@ def _posed_freely(snapshot: Snapshot, goals: Goals, initial: Sequence[ComponentQ
         int(sweeps),
         stretch,
         shift,
-        solution.next_frames or solution.frames,
+        solution.next_start,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,15 @@ MISFIT = 1e-3
 
 Transport: TypeAlias = "Callable[[Operations, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
 """(ops, start, joints after, rotation of the bend plane or None) to the frames after, as ``transport_frames``."""
+
+
+class NearSolution(NamedTuple):
+    """The solution of a target near this one: that of the move or frame before."""
+
+    frames: Sequence[Quaternion]
+    """Of the bones, in armature space."""
+    forces: Array | None = None
+    """Of the tasks, where the chain was solved as a tree (``weighted_descent.Ended``)."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,8 @@ class StartPose:
     """The bones with their joint limits, or None if they have none."""
     transport: Transport
     """Function that rotates the frames of bones without limits along with their links."""
-    initial_frames: Sequence[Quaternion] = ()
-    """Frames of the bones where the search within limits starts; none: it starts from the pose, the reference pose."""
+    near: NearSolution | None = None
+    """Where the search within limits starts; None: from the pose, the reference pose."""
 
     @cached_property
     def without_tip(self) -> StartPose:

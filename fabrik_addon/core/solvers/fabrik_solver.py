@@ -30,7 +30,7 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     if pole is not None:
         return _solve_with_pole(ops, start, chain, target, pole, options)
     present = coordinates_of(ops, chain, start.frames)
-    initial = coordinates_of(ops, chain, start.initial_frames) if start.initial_frames else None
+    initial = None if start.near is None else coordinates_of(ops, chain, start.near.frames)
     tolerance, iterations = options.tolerance, options.iterations
     _, placed, _, starts = reach_within_limits(ops, chain, present, target, tolerance, iterations, initial)
     return SolverResult(placed.joints, placed.frames, starts)

@@ -105,11 +105,18 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
     return found
 
 
-def at_frames(start: StartTree, frames: list[Quaternion]) -> TreeSolution:
-    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts."""
+def at_frames(start: StartTree, frames: list[Quaternion], forces: Array | None) -> TreeSolution:
+    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts.
+
+    Args:
+        start: the tree.
+        frames: of the bones.
+        forces: of the tasks in that solution (``TreeSolution.forces``).
+    """
     count, roots = len(start.chain.tips), len(start.tree.structure.roots)
     still: list[Vector] = [(0.0, 0.0, 0.0)] * roots
-    return TreeSolution([], frames, still, [math.inf] * count, 0, [int(Status.STALLED)] * count)
+    unknown = [math.inf] * count, 0, [int(Status.STALLED)] * count
+    return TreeSolution([], frames, still, *unknown, forces=forces)
 
 
 def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
