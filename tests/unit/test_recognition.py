@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabrik_addon.core.body.creature import ARM, LEG
 from fabrik_addon.core.body.part import Recognition, Role, Side
 from fabrik_addon.core.body.recognise import recognise
 from fabrik_addon.core.problem import FabrikError
@@ -133,6 +135,29 @@ def test_peculiar_humans(name: str) -> None:
     skeleton = make_human(FIGURES[name])
     for each in (skeleton, renamed(skeleton, "Mixamo"), scrambled(skeleton)):
         result = scored(each)
+        assert result.wrong == () and result.missing == ()
+
+
+def extruded(skeleton: Skeleton, spine: str, arm: str, leg: str) -> Skeleton:
+    """Return the skeleton with the names that Blender gives: those of a limb's bones are that of the first, counted."""
+    words = dict.fromkeys(ARM[:-1], arm) | dict.fromkeys(LEG, leg)
+    names, counts = list(skeleton.names), Counter[str]()
+    for bone, (role, side) in skeleton.parts.items():
+        if role != Role.FINGER:
+            name = f"{words[Role(role)]}.{side[0]}" if Role(role) in words else spine
+            names[bone] = f"{name}.{counts[name]:03}" if counts[name] else name
+            counts[name] += 1
+    return replace(skeleton, names=names)
+
+
+@pytest.mark.parametrize(
+    "words", [("Spine", "Arm", "Leg"), ("spine", "upper_arm", "thigh"), ("body", "forearm", "shin")], ids="/".join
+)
+@pytest.mark.parametrize("name", ["usual", "no fingers", "no fingers, no collar bones", "no toes", "one spine bone"])
+def test_a_word_that_names_all_bones_of_a_limb_is_that_of_the_limb(name: str, words: tuple[str, str, str]) -> None:
+    skeleton = make_human(FIGURES[name])
+    for each in (skeleton, mirrored(skeleton)):
+        result = scored(extruded(each, *words))
         assert result.wrong == () and result.missing == ()
 
 
