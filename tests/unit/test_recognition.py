@@ -41,6 +41,7 @@ from tests.unit.made_skeletons import (
     make_chain,
     make_fish,
     make_human,
+    make_many_legged,
     make_octopus,
     make_spider,
 )
@@ -175,8 +176,18 @@ def test_what_cannot_be_told_without_names_is_left_open_and_said(name: str) -> N
 
 @pytest.mark.parametrize(
     "skeleton",
-    [make_spider(), make_spider(3), make_spider(5, 3), make_chain(20), make_chain(30, 1.0, True), make_octopus()],
-    ids=["spider", "insect", "crab", "tentacle", "snake", "octopus"],
+    [
+        make_spider(),
+        make_spider(3),
+        make_spider(5, 3),
+        make_many_legged(),
+        make_many_legged(feelers=True),
+        make_many_legged(9, 2),
+        make_chain(20),
+        make_chain(30, 1.0, True),
+        make_octopus(),
+    ],
+    ids=["spider", "insect", "crab", "beetle", "ant", "centipede", "tentacle", "snake", "octopus"],
 )
 def test_whatever_else_bends_is_limbs(skeleton: Skeleton) -> None:
     for each in (skeleton, scrambled(skeleton)):
