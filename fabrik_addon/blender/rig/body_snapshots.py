@@ -241,12 +241,12 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         if not is_pulled:
             own = _without_what_stays(read, handle, own)
         toes = None if is_pulled else toes_of(armature, handle, read.turning)
-        if toes is not None:
-            planted[handle.bone] = toes
-            snapshots += _planted_by_toes(read, handle, toes)
-            continue
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
         try:
+            if toes is not None:
+                planted[handle.bone] = toes
+                snapshots += _planted_by_toes(read, handle, toes)
+                continue
             found = _snapshots_of(read, handle, own, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
