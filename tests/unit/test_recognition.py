@@ -152,7 +152,15 @@ def extruded(skeleton: Skeleton, spine: str, arm: str, leg: str) -> Skeleton:
 
 
 @pytest.mark.parametrize(
-    "words", [("Spine", "Arm", "Leg"), ("spine", "upper_arm", "thigh"), ("body", "forearm", "shin")], ids="/".join
+    "words",
+    [
+        ("Spine", "Arm", "Leg"),
+        ("spine", "upper_arm", "thigh"),
+        ("body", "forearm", "shin"),
+        ("Wirbel", "Arm", "Bein"),  # too few words for a convention: an arm is an upper arm or a forearm
+        ("Wirbel", "Vorderbein", "Leg"),
+    ],
+    ids="/".join,
 )
 @pytest.mark.parametrize("name", ["usual", "no fingers", "no fingers, no collar bones", "no toes", "one spine bone"])
 def test_a_word_that_names_all_bones_of_a_limb_is_that_of_the_limb(name: str, words: tuple[str, str, str]) -> None:

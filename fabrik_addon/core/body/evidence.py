@@ -161,31 +161,34 @@ def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> lis
 def read_whole_limbs(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
     """Return the readings, with all roles of a limb for a word that names its bones one after another.
 
-    Blender calls bones that are extruded from ``Leg.L`` ``Leg.L.001`` and ``Leg.L.002``, and the bones of a spider's
-    leg are often numbered: there the word is that of the limb. A word for one long segment in several bones, as in
-    MakeHuman's ``upperleg01`` and ``upperleg02``, has the word for the other long segment before or after it. Without
-    that distinction a leg that was extruded was a shin in three bones, of which only the first one turned.
+    That is a word for more bones than it has meanings. Blender calls bones that are extruded from ``Leg.L``
+    ``Leg.L.001`` and ``Leg.L.002``, and the bones of a spider's leg are often numbered: there the word is that of the
+    limb. A word for one long segment in several bones, as in MakeHuman's ``upperleg01`` and ``upperleg02``, has the
+    word for the other long segment before or after it. Without that distinction a leg that was extruded was a shin in
+    three bones, of which only the first one turned.
     """
     widened = list(readings)
-    for order, first, second in ((ARM, Role.UPPER_ARM, Role.FOREARM), (LEG, Role.THIGH, Role.SHIN)):
-        for line in _lines_of_one_word(skeleton, readings, (first, second)):
-            other = second if readings[line[0]].roles == {first} else first
-            side = readings[line[0]].side
-            others = (p for p, each in enumerate(readings) if each.roles == {other} and each.side is side)
-            if not any(
-                place in skeleton.ancestors(line[0]) or line[-1] in skeleton.ancestors(place) for place in others
-            ):
-                for place in line:
-                    widened[place] = replace(readings[place], roles=frozenset(order))
+    for order, long in ((ARM, {Role.UPPER_ARM, Role.FOREARM}), (LEG, {Role.THIGH, Role.SHIN})):
+        for line in _lines_of_one_word(skeleton, readings, order):
+            said, side = readings[line[0]].roles, readings[line[0]].side
+            if len(line) <= len(said) or said.isdisjoint(long):
+                continue
+            other = long - said
+            others = [p for p, each in enumerate(readings) if other and each.roles == other and each.side is side]
+            ancestors = skeleton.ancestors(line[0])
+            if any(place in ancestors or line[-1] in skeleton.ancestors(place) for place in others):
+                continue
+            for place in line:
+                widened[place] = replace(readings[place], roles=frozenset(order))
     return widened
 
 
-def _lines_of_one_word(skeleton: RestSkeleton, readings: list[NameReading], roles: tuple[Role, ...]) -> list[list[int]]:
-    """Return bones, two or more, each the parent of the next one, whose words mean the same one of some roles."""
+def _lines_of_one_word(skeleton: RestSkeleton, readings: list[NameReading], order: tuple[Role, ...]) -> list[list[int]]:
+    """Return bones, each the parent of the next one, whose words mean the same roles of an arm or a leg."""
     lines: list[list[int]] = []
     line_of: dict[int, list[int]] = {}
     for place, each in enumerate(readings):
-        if len(each.roles) != 1 or each.roles.isdisjoint(roles) or each.twist or each.skipped:
+        if not each.roles or not each.roles <= {*order} or each.twist or each.skipped:
             continue
         line = line_of.get(skeleton.parents[place], [])
         before = readings[line[-1]] if line and line[-1] == skeleton.parents[place] else None
@@ -194,7 +197,7 @@ def _lines_of_one_word(skeleton: RestSkeleton, readings: list[NameReading], role
             lines.append(line)
         line.append(place)
         line_of[place] = line
-    return [line for line in lines if len(line) > 1]
+    return lines
 
 
 def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReading) -> None:
