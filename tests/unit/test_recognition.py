@@ -270,6 +270,21 @@ def test_beasts(name: str, turned: Callable[[Skeleton], Skeleton]) -> None:
         assert result.right >= 0.8 * result.count
 
 
+@pytest.mark.parametrize("name", ["usual", "no toes", "no shoulder blades", "no neck"])
+def test_all_four_legs_of_an_animal_may_be_called_legs(name: str) -> None:
+    """Forelegs are arms by homology: their names contradicted their places, and they were left open."""
+    skeleton = make_beast(BEASTS[name])
+    result = scored(extruded(skeleton, "Spine", "Leg", "Leg"))
+    assert result.wrong == () and result.missing == ()
+    roles = {"UPPER_ARM": "Thigh", "FOREARM": "Shin", "HAND": "Foot", "THIGH": "Thigh", "SHIN": "Shin", "FOOT": "Foot"}
+    names = list(skeleton.names)
+    for bone, (role, side) in skeleton.parts.items():
+        if role in roles:
+            names[bone] = f"{roles[role]}{1 + (role in LEG)}.{side[0]}"
+    result = scored(replace(skeleton, names=names))
+    assert result.wrong == () and result.missing == ()
+
+
 @pytest.mark.parametrize("kind", ["human", "quadruped", "bird"])
 def test_random_creatures_with_names_have_no_wrong_part(kind: str) -> None:
     """Hair, skirts, weapons, odd tails, roots above the hips, and segments of 0.7 to 1.4 times the usual length."""

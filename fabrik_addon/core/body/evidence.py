@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .anatomy import Guess, ShapeReading
 from .bone_names import TRUNK, NameReading
-from .creature import ARM, LEG, WITH_LIMBS
+from .creature import ARM, LEG, QUADRUPED, WITH_LIMBS
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
 
@@ -44,7 +44,7 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
     they name others, it falls below one half.
     """
     rich = tells_much(readings)
-    readings = _without_girdles(skeleton, readings)
+    readings = _with_forelegs(_without_girdles(skeleton, readings), shape)
     named = name_roles(skeleton, readings)
     if rich and shape.creature == WITH_LIMBS and Role.LIMB not in named.values():
         shape = replace(shape, guesses={})  # hair and cloth are chains too: the names tell which are limbs
@@ -198,6 +198,24 @@ def _lines_of_one_word(skeleton: RestSkeleton, readings: list[NameReading], orde
         line.append(place)
         line_of[place] = line
     return lines
+
+
+def _with_forelegs(readings: list[NameReading], shape: ShapeReading) -> list[NameReading]:
+    """Return the readings, with words of legs in the forelegs of a quadruped as those of arms, which are homologous.
+
+    That is where its hind legs have words of legs, too: all four are called legs.
+    """
+    places = [place for place, each in enumerate(readings) if each.roles and each.roles <= {*LEG}]
+    guesses = {place: shape.guesses[place].role for place in places if place in shape.guesses}
+    if shape.creature != QUADRUPED.name or not any(role in LEG for role in guesses.values()):
+        return readings
+    arms = dict(zip(LEG, ARM[1:], strict=True))
+    return [
+        replace(each, roles=frozenset(ARM if each.roles == {*LEG} else (arms[role] for role in each.roles)))
+        if guesses.get(place) in ARM
+        else each
+        for place, each in enumerate(readings)
+    ]
 
 
 def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReading) -> None:
