@@ -57,6 +57,7 @@ def refusal(armature: Object, spoil: Spoil) -> str:
         error_of(bpy.ops.pose.fabrik_solve),
         error_of(bpy.ops.pose.fabrik_solve, only_active=True),
         error_of(bpy.ops.pose.fabrik_snap_target),
+        error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=2),
     }
     (message,) = messages
     return message

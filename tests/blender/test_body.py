@@ -968,6 +968,36 @@ def test_a_handle_that_keeps_its_place_is_turned_there(rigify: None) -> None:
     assert (place(armature, "Hand.L") - target).length < PIN_DISTANCE * height(armature)
 
 
+def test_a_planted_handle_at_a_bone_that_is_rigid_with_a_foot_holds_the_foot(rigify: None) -> None:
+    """Its rotation was taken for that of the foot: hips that were pulled by 2 cm fell, and the feet rotated."""
+    armature = metarig("human_metarig")
+    handles = make_body(armature).handles
+    for side in "LR":
+        handles[f"Foot.{side}"].bone = f"heel.02.{side}"
+    before = heads(armature), {name: frame(armature, name) for name in ("foot.L", "heel.02.L", "foot.R")}
+    target = pull(armature, "Hips", (0.0, 0.0, -0.02))
+    assert (place(armature, "Hips") - target).length < PIN_DISTANCE * height(armature)
+    for name, rotation in before[1].items():
+        assert (heads(armature)[name] - before[0][name]).length < PIN_DISTANCE * height(armature), name
+        assert angle(frame(armature, name), rotation) < PIN_ANGLE, name
+
+
+@pytest.mark.parametrize("is_drag", [False, True])
+def test_a_handle_at_a_bone_that_is_rigid_with_a_hand_is_turned(rigify: None, is_drag: bool) -> None:
+    armature = metarig("human_metarig")
+    handle = make_body(armature).handles["Hand.L"]
+    handle.bone = "palm.04.L"
+    before = frame(armature, "palm.04.L")
+    turn = Quaternion((0.0, 0.0, 1.0), math.radians(10.0))
+    if is_drag:
+        options = {"angle": math.radians(10.0), "axis": (0.0, 0.0, 1.0)}
+        assert bpy.ops.pose.fabrik_body_turn(handle="Hand.L", **options) == {"FINISHED"}
+    else:
+        assert bpy.ops.pose.fabrik_body_pull(handle="Hand.L", rotation=turn @ before) == {"FINISHED"}
+    update()
+    assert angle(frame(armature, "palm.04.L"), turn @ before) < PIN_ANGLE
+
+
 def test_a_body_that_is_moved_turned_and_scaled(rigify: None) -> None:
     armature = metarig("human_metarig")
     armature.location, armature.rotation_euler, armature.scale = (3, -2, 1), (0.3, -0.5, 1.2), (2, 2, 2)

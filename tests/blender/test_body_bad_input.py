@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bpy
+import numpy as np
 import pytest
 from bpy.types import Object
 from mathutils import Vector
@@ -250,3 +251,26 @@ def test_a_body_whose_swings_are_limited_to_half_turns_is_pulled(human: Object) 
         assert ops.fabrik_body_pull(handle="Hand.R", position=place) == {"FINISHED"}
         update()
     assert (human.pose.bones["hand.R"].head - Vector(place)).length < 0.3
+
+
+def lock_rotation(armature: Object, name: str) -> None:
+    bone = armature.pose.bones[name]
+    bone.lock_rotation, bone.lock_rotation_w = (True, True, True), True
+
+
+def test_a_planted_foot_that_is_locked_is_named_with_its_handle(human: Object) -> None:
+    lock_rotation(human, "foot.L")
+    message = error_of(ops.fabrik_body_pull, handle="Hand.R", position=(-0.5, -0.4, 1.2))
+    assert "Handle 'Foot.L': the rotation of bone 'foot.L' is locked: unlock it, or switch its Rotation off" in message
+    human.fabrik.body.handles["Foot.L"].use_rotation = False
+    assert ops.fabrik_body_pull(handle="Hand.R", position=(-0.5, -0.4, 1.2)) == {"FINISHED"}, "the way out leads out"
+
+
+def test_a_planted_foot_whose_toes_are_locked_is_rigid_with_them(human: Object) -> None:
+    lock_rotation(human, "toe.L")
+    before = [human.pose.bones[name].matrix.copy() for name in ("foot.L", "toe.L")]
+    assert ops.fabrik_body_pull(handle="Hips", position=human.pose.bones["spine"].head + Vector((0.0, -0.3, -0.3)))
+    update()
+    for name, matrix in zip(("foot.L", "toe.L"), before, strict=True):
+        differences = np.array(human.pose.bones[name].matrix) - np.array(matrix)
+        assert np.abs(differences).max() < 1e-3, name

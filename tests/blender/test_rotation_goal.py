@@ -105,3 +105,24 @@ def test_a_second_press_leaves_an_arm_that_limits_keep_off_its_rotation_and_pole
         assert chain.status == "REACHED"
         poses.append(np.array([bones[name].matrix.to_quaternion()[:] for name in joints]))
     assert np.degrees(angle_between(*poses).max()) < 0.1
+
+
+@pytest.mark.parametrize("as_bones", [False, True])
+def test_targets_are_snapped_where_an_uneven_scale_shears_the_armature(as_bones: bool) -> None:
+    """The rotation was not found in five rounds, and the message named constraints and drivers that weren't there."""
+    armature = make_tail(3)
+    parent = make_empty("parent", (1.0, -2.0, 0.5))
+    parent.rotation_euler, parent.scale = (0.3, 0.2, 1.0), (1.0, 1.6, 0.8)
+    armature.parent, armature.rotation_euler = parent, (0.5, -0.8, 0.4)
+    update()
+    chain = add_chain(armature, "bone2", 3, as_bones=as_bones)
+    chain.use_rotation = True
+    for name, angles in (("bone0", (0.5, 0.1, -0.3)), ("bone1", (0.7, -0.2, 0.4)), ("bone2", (-0.3, 0.6, 0.5))):
+        armature.pose.bones[name].rotation_quaternion = Euler(angles).to_quaternion()
+    update()
+    before = [bone.matrix.copy() for bone in armature.pose.bones[:3]]
+    assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    update()
+    for bone, matrix in zip(armature.pose.bones[:3], before, strict=True):
+        assert np.abs(np.array(bone.matrix) - np.array(matrix)).max() < 1e-3

@@ -210,6 +210,26 @@ def make_spider(pairs: int = 4, segments: int = 4, abdomen: bool = True) -> Skel
     return maker.skeleton("spider")
 
 
+def make_many_legged(pairs: int = 3, segments: int = 3, feelers: bool = False) -> Skeleton:
+    """Make a trunk of segments with a pair of legs on each: an ant, a centipede; feelers are limbs too."""
+    maker = Maker()
+    trunk = [0.4 * UP - (0.2 * step - 0.5) * FORWARD for step in range(pairs + 2)]
+    line = [maker.add("Segment0", -1, trunk[-1], trunk[-2])]
+    for number, (head, tail) in enumerate(zip(trunk[-2:0:-1], trunk[-3::-1], strict=True)):
+        line.append(maker.add(f"Segment{number + 1}", line[-1], head, tail))
+    for sign, side in ((1, "LEFT"), (-1, "RIGHT")):
+        for pair, hung_on in enumerate(line[:-1]):
+            start = 0.5 * (maker.heads[hung_on] + maker.tails[hung_on]) + 0.08 * sign * LEFT
+            steps = [(0.2 * sign * LEFT + 0.1 * UP), *[0.25 * sign * LEFT - 0.5 / (segments - 1) * UP] * (segments - 1)]
+            points = [start, *(start + sum(steps[: count + 1]) for count in range(segments))]
+            maker.chain([(f"Limb{pair}{sign}{joint}", "LIMB") for joint in range(segments)], hung_on, points, side)
+        if feelers:
+            start = trunk[0] + 0.05 * sign * LEFT
+            points = [start, start + 0.25 * FORWARD + 0.1 * UP, start + 0.5 * FORWARD + 0.02 * UP]
+            maker.chain([(f"Feeler{sign}{joint}", "LIMB") for joint in range(2)], line[-1], points, side)
+    return maker.skeleton("many legs")
+
+
 def make_chain(bones: int, bend: float = 0.0, level: bool = False) -> Skeleton:
     """Make one chain: a tentacle, a snake, a robot's arm."""
     maker = Maker()

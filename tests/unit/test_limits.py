@@ -380,6 +380,13 @@ def test_widened_limits_hold_a_rotation_and_all_that_the_limits_hold(
         assert (wider_low <= low and high <= wider_high) or (low == high and wider_low == wider_high)
 
 
+@pytest.mark.parametrize("q", [(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (0.0, -1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)])
+def test_limits_are_widened_to_half_a_turn_about_one_axis(q: tuple[float, float, float, float]) -> None:
+    """Blender takes a quaternion of length 0 for half a turn about X; that ended in a division by zero."""
+    wider = widened((-1.0, -0.5, -0.6), (2.0, 0.5, 0.7), q)
+    assert outside_by(joint_limits(*wider), q) < 2e-3  # the swing is at most the largest half-sine
+
+
 def test_a_hinge_that_is_bent_aside_stays_a_joint_of_one_axis() -> None:
     ends = ((0.0, 0.0, 0.0), (2.5, 0.0, 0.0))
     (lx, ly, lz), (ux, uy, uz) = widened(*ends, rotation_of(SCALAR, (-0.1, 0.3, 0.05)))

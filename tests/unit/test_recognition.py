@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabrik_addon.core.body.creature import ARM, LEG
 from fabrik_addon.core.body.part import Recognition, Role, Side
 from fabrik_addon.core.body.recognise import recognise
 from fabrik_addon.core.problem import FabrikError
@@ -39,6 +41,7 @@ from tests.unit.made_skeletons import (
     make_chain,
     make_fish,
     make_human,
+    make_many_legged,
     make_octopus,
     make_spider,
 )
@@ -136,6 +139,37 @@ def test_peculiar_humans(name: str) -> None:
         assert result.wrong == () and result.missing == ()
 
 
+def extruded(skeleton: Skeleton, spine: str, arm: str, leg: str) -> Skeleton:
+    """Return the skeleton with the names that Blender gives: those of a limb's bones are that of the first, counted."""
+    words = dict.fromkeys(ARM[:-1], arm) | dict.fromkeys(LEG, leg)
+    names, counts = list(skeleton.names), Counter[str]()
+    for bone, (role, side) in skeleton.parts.items():
+        if role != Role.FINGER:
+            name = f"{words[Role(role)]}.{side[0]}" if Role(role) in words else spine
+            names[bone] = f"{name}.{counts[name]:03}" if counts[name] else name
+            counts[name] += 1
+    return replace(skeleton, names=names)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("Spine", "Arm", "Leg"),
+        ("spine", "upper_arm", "thigh"),
+        ("body", "forearm", "shin"),
+        ("Wirbel", "Arm", "Bein"),  # too few words for a convention: an arm is an upper arm or a forearm
+        ("Wirbel", "Vorderbein", "Leg"),
+    ],
+    ids="/".join,
+)
+@pytest.mark.parametrize("name", ["usual", "no fingers", "no fingers, no collar bones", "no toes", "one spine bone"])
+def test_a_word_that_names_all_bones_of_a_limb_is_that_of_the_limb(name: str, words: tuple[str, str, str]) -> None:
+    skeleton = make_human(FIGURES[name])
+    for each in (skeleton, mirrored(skeleton)):
+        result = scored(extruded(each, *words))
+        assert result.wrong == () and result.missing == ()
+
+
 @pytest.mark.parametrize("name", UNSURE)
 def test_what_cannot_be_told_without_names_is_left_open_and_said(name: str) -> None:
     skeleton = make_human(UNSURE[name])
@@ -150,8 +184,18 @@ def test_what_cannot_be_told_without_names_is_left_open_and_said(name: str) -> N
 
 @pytest.mark.parametrize(
     "skeleton",
-    [make_spider(), make_spider(3), make_spider(5, 3), make_chain(20), make_chain(30, 1.0, True), make_octopus()],
-    ids=["spider", "insect", "crab", "tentacle", "snake", "octopus"],
+    [
+        make_spider(),
+        make_spider(3),
+        make_spider(5, 3),
+        make_many_legged(),
+        make_many_legged(feelers=True),
+        make_many_legged(9, 2),
+        make_chain(20),
+        make_chain(30, 1.0, True),
+        make_octopus(),
+    ],
+    ids=["spider", "insect", "crab", "beetle", "ant", "centipede", "tentacle", "snake", "octopus"],
 )
 def test_whatever_else_bends_is_limbs(skeleton: Skeleton) -> None:
     for each in (skeleton, scrambled(skeleton)):
@@ -224,6 +268,21 @@ def test_beasts(name: str, turned: Callable[[Skeleton], Skeleton]) -> None:
     assert result.wrong == () and result.right >= 0.4 * result.count
     if BEASTS[name].forelegs:
         assert result.right >= 0.8 * result.count
+
+
+@pytest.mark.parametrize("name", ["usual", "no toes", "no shoulder blades", "no neck"])
+def test_all_four_legs_of_an_animal_may_be_called_legs(name: str) -> None:
+    """Forelegs are arms by homology: their names contradicted their places, and they were left open."""
+    skeleton = make_beast(BEASTS[name])
+    result = scored(extruded(skeleton, "Spine", "Leg", "Leg"))
+    assert result.wrong == () and result.missing == ()
+    roles = {"UPPER_ARM": "Thigh", "FOREARM": "Shin", "HAND": "Foot", "THIGH": "Thigh", "SHIN": "Shin", "FOOT": "Foot"}
+    names = list(skeleton.names)
+    for bone, (role, side) in skeleton.parts.items():
+        if role in roles:
+            names[bone] = f"{roles[role]}{1 + (role in LEG)}.{side[0]}"
+    result = scored(replace(skeleton, names=names))
+    assert result.wrong == () and result.missing == ()
 
 
 @pytest.mark.parametrize("kind", ["human", "quadruped", "bird"])

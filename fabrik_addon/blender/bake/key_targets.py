@@ -9,7 +9,6 @@ straight the pole's direction rotates with the first bone; otherwise the pole wo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,11 +23,11 @@ from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, remapping_of
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping
-from ..rig.rotation_channel import channel_name, nearest_values, rotation_of
+from ..rig.rotation_channel import channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
-from ..setup.move_target import check_rotates, movable, scale_of
+from ..setup.move_target import check_rotates, movable, rotation_at, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
 from ..solving.stored_values import store_values
 
@@ -39,12 +38,6 @@ if TYPE_CHECKING:
 
 _AT_TARGET = 1e-4
 """Distance over chain length within which an evaluated target is where it was keyed."""
-
-_ROTATION_ROUNDS = 20
-"""Bound on the rounds of the fixed-point iteration for a target's own rotation."""
-
-_ROTATION_FOUND = 1e-6
-"""Sine of half the angle that is left, below which the iteration has converged."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +235,8 @@ def _channels_at(
     channels: dict[str, Sequence[float]] = {"location": location[:]}
     if path.rotations is not None:
         to_armature = armature.matrix_world.inverted_safe()
-        rotation = _rotation_at(path, obj, to_armature, Quaternion(path.rotations[number].tolist()))
+        desired = Quaternion(path.rotations[number].tolist())
+        rotation = rotation_at(obj, path.bone_name, to_armature, desired)
         now = obj.pose.bones[path.bone_name] if path.bone_name else obj
         name = channel_name(now)
         earlier = before.get(name)
@@ -255,39 +249,6 @@ def _channel(path: _Path, name: str) -> Channel:
     if path.bone_name:
         return Channel(path.owner.path_from_id(name), path.bone_name)
     return Channel(name, "Object Transforms")
-
-
-def _rotation_at(path: _Path, obj: Object, to_armature: Matrix, desired: Quaternion) -> Quaternion:
-    """Return the own rotation with which an object or a bone has a desired rotation in the armature's space.
-
-    With ``A`` what acts before the own rotation ``q`` (parents, constraints of the parents), ``D`` an object's delta
-    rotation and ``S`` its scale, the rotation in the armature's space is that of the matrix ``A D q S``. Where ``A``
-    scales evenly one round ``q <- q rotation(A D q S)^-1 desired`` solves it. Under an uneven scale the rotation of a
-    sheared matrix isn't a product of rotations: the rounds are then a fixed-point iteration. For some desired rotations
-    there is no fixed point: the rotation that Blender reads from sheared axes jumps. The best round is returned.
-
-    Args:
-        path: of the object or the bone.
-        obj: evaluated.
-        to_armature: from the world into the armature's space.
-        desired: in the armature's space.
-    """
-    bone = obj.pose.bones[path.bone_name] if path.bone_name else None
-    owner = obj if bone is None else bone
-    own = rotation_of(owner)
-    basis, matrix = owner.matrix_basis, obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix
-    outer = (to_armature @ matrix @ basis.inverted_safe()).to_3x3()
-    delta, scale = basis.to_quaternion() @ own.conjugated(), Matrix.Diagonal(basis.to_scale())
-    best, least = own, math.inf
-    for _ in range(_ROTATION_ROUNDS):
-        left = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().conjugated() @ desired
-        off = Vector((left.x, left.y, left.z)).length
-        if off < least:
-            best, least = own, off
-        if off < _ROTATION_FOUND:
-            break
-        own = own @ left
-    return best.normalized()
 
 
 def _check_keyed(work: FrameRange, paths: Sequence[_Path], objects: Sequence[Object]) -> None:

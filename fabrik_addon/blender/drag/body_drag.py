@@ -19,7 +19,16 @@ from ...core.math.quaternion_arrays import angle_between
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import Pull, handle_bone, handle_of_bone, rotation_name, take_body, turning_bones
+from ..rig.body_snapshots import (
+    Pull,
+    carried_rotation,
+    find_handle,
+    handle_bone,
+    handle_of_bone,
+    rotation_name,
+    take_body,
+    turning_bones,
+)
 from ..rig.planted_feet import lifted_weight, upward_over_height
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
@@ -146,13 +155,16 @@ class BodyDrag(BaseDrag):
     def _goals(self, position: Vector) -> dict[str, Goals]:
         """Return the goals of the pulled handles' chains for a position in armature space."""
         own = {snapshot.name: snapshot.goals for snapshot in self._group.snapshots}
+        carriers = {snapshot.name: snapshot.bones.end for snapshot in self._group.snapshots}
         goals = {}
         for pull in self._pulls(position):
             if pull.position is not None:
                 goals[pull.handle] = replace(own[pull.handle], targets=np.array([pull.position[:]]))
             if pull.rotation is not None:
                 name = rotation_name(pull.handle)
-                goals[name] = replace(own[name], rotations=np.array([pull.rotation[:]]))
+                bone = self.armature.pose.bones[pull.bone or find_handle(self.armature, pull.handle).bone]
+                rotation = carried_rotation(pull.rotation, bone, carriers[name])
+                goals[name] = replace(own[name], rotations=np.array([rotation[:]]))
         return goals
 
     def _place(self) -> Vector:

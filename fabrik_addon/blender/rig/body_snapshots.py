@@ -241,12 +241,12 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         if not is_pulled:
             own = _without_what_stays(read, handle, own)
         toes = None if is_pulled else toes_of(armature, handle, read.turning)
-        if toes is not None:
-            planted[handle.bone] = toes
-            snapshots += _planted_by_toes(read, handle, toes)
-            continue
         priority = PINNED if handle.use_pin else PULLED if is_pulled else handle.priority
         try:
+            if toes is not None:
+                planted[handle.bone] = toes
+                snapshots += _planted_by_toes(read, handle, toes)
+                continue
             found = _snapshots_of(read, handle, own, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
@@ -478,13 +478,36 @@ def _snapshots_of(body: _BodyBones, handle: FabrikHandle | _AddedHandle, pull: P
         snapshot = _snapshot(body, bones, goals)
         found.append(replace(snapshot, bones=replace(bones, use_tail=False)) if is_at_root else snapshot)
     if pull.rotation is not None:
-        if is_locked(bone):
-            raise FabrikError(f"the rotation of bone '{bone.name}' is locked: unlock it, or switch its Rotation off")
+        carrier = _carrier(body, bone)
+        for one in (bone, carrier):
+            if is_locked(one):
+                raise FabrikError(f"the rotation of bone '{one.name}' is locked: unlock it, or switch its Rotation off")
         name = rotation_name(handle.name)
-        goals = Goals(np.array([bone.tail[:]]), rotations=np.array([pull.rotation[:]]))
-        snapshot = _snapshot(body, _bones(body, name, bone, True), goals)
+        rotation = carried_rotation(pull.rotation, bone, carrier)
+        goals = Goals(np.array([carrier.tail[:]]), rotations=np.array([rotation[:]]))
+        snapshot = _snapshot(body, _bones(body, name, carrier, True), goals)
         found.append(replace(snapshot, has_position=False, weight=HELD_WEIGHT if priority == HELD else 1.0))
     return [replace(one, priority=priority, is_pinned=priority == PINNED) for one in found]
+
+
+def carried_rotation(rotation: Quaternion, bone: PoseBone, carrier: PoseBone) -> Quaternion:
+    """Return the rotation of a carrier with which a bone that is rigid with it has a rotation, in armature space.
+
+    ``C' = B' B^-1 C``, with B and C the rotations of the bone and of its carrier that are shown.
+    """
+    if carrier == bone:
+        return rotation
+    return rotation @ bone.matrix.to_quaternion().inverted() @ carrier.matrix.to_quaternion()
+
+
+def _carrier(body: _BodyBones, bone: PoseBone) -> PoseBone:
+    """Return the bone with which another one rotates: itself, or the last one above it that turns.
+
+    A bone that divides a shin, say, is rigid with the shin. With the desired rotation of such a bone taken for that of
+    the one above it planted feet rotated by 59 degrees, and hips that were pulled down by 2 cm fell by 25.
+    """
+    line = [bone, *bone.parent_recursive]
+    return next((one for one in line[: line.index(body.root) + 1] if one.name in body.turning), bone)
 
 
 def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> ChainBones:

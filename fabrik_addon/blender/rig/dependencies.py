@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import bpy
 
+from ...core import FabrikError
 from .chain_bones import ChainSettings, bones_of_chain
 from .overrides import chain_constraints, is_active
 
@@ -64,13 +65,17 @@ def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set
     """Return all objects and bones on which targets, poles and bones of chains depend, and these themselves.
 
     Raises:
-        FabrikError: a chain has no such bones.
+        FabrikError: a chain has no such bones; the message names the chain.
     """
     seen: set[Node] = set()
     for chain in chains:
         goals = ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget))
         seen |= {(obj, bone_name) for obj, bone_name in goals if obj is not None}
-        seen |= {(armature, bone.name) for bone in bones_of_chain(armature, chain.tip, chain.chain_count, True)}
+        try:
+            bones = bones_of_chain(armature, chain.tip, chain.chain_count, True)
+        except FabrikError as error:
+            raise FabrikError(f"Chain '{chain.name}': {error}") from error
+        seen |= {(armature, bone.name) for bone in bones}
     return followed_by(seen)
 
 

@@ -16,6 +16,7 @@ from ...core.body.posture import LETS_GO, LIFTED, PINNED
 from ...core.body.segment_masses import HALF_FOOT_BREADTH, HEEL
 from .armature_bones import with_bones_below
 from .body_properties import body_of
+from .rotation_channel import is_locked
 from .targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def is_planted(handle: FabrikHandle) -> bool:
 def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> PoseBone | None:
     """Return the bone of the toes about whose head a planted foot lifts its heel; None if it doesn't.
 
-    That is a foot that is planted by place and rotation at its ankle, with one bone of toes that turns.
+    That is a foot that is planted by place and rotation at its ankle, with one bone of toes that turns: toes whose
+    rotation is locked are rigid with the foot.
 
     Args:
         armature: object with the body.
@@ -141,6 +143,7 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
         # Bones without a role may lie between foot and toes, as in the rigs that Rigify generates.
         if roles.get(bone.name) == Role.TOE
         and bone.name in turning
+        and not is_locked(bone)
         and next(above for above in bone.parent_recursive if above.name in roles) == foot
     ]
     return toes[0] if len(toes) == 1 else None

@@ -14,12 +14,12 @@ from mathutils import Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose, pole_for
 from ...core.fabrik.chain_fabrik import bend_angle_in_shape
-from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature, rotation_of
+from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import check_rotates, move_to, scale_of
+from .move_target import check_rotates, move_to, rotation_at, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -30,7 +30,7 @@ _AT_PLACEMENT = 1e-4
 """Distance over chain length, and angle in radians, within which a target has its desired position and rotation."""
 
 _EXTRA_ROUNDS = 4
-"""Rounds beyond the number of targets: under unevenly scaled parents a rotation takes several rounds."""
+"""Rounds beyond the number of targets: the rotation of one that constraints rotate, too, takes several rounds."""
 
 _NEAREST_POLE = 0.1
 """Distance of a pole beyond the farthest joint, over chain length, below which it is moved to ``POLE_DISTANCE``."""
@@ -163,7 +163,9 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
     if rotates:
         name = channel_name(owner)
         before.append((owner, (name, getattr(owner, name)[:])))
-        rotation = rotation_of(owner) @ placement.rotation_left(armature)
+        to_armature = armature_to_world(armature).inverted_safe()
+        assert placement.rotation is not None  # it rotates
+        rotation = rotation_at(placement.obj, placement.bone_name, to_armature, placement.rotation)
         setattr(owner, name, nearest_values(owner.rotation_mode, rotation, getattr(owner, name)[:]))
     return before
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .anatomy import Guess, ShapeReading
 from .bone_names import TRUNK, NameReading
-from .creature import ARM, LEG, WITH_LIMBS
+from .creature import ARM, LEG, QUADRUPED, WITH_LIMBS
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
 
@@ -44,7 +44,7 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
     they name others, it falls below one half.
     """
     rich = tells_much(readings)
-    readings = _without_girdles(skeleton, readings)
+    readings = _with_forelegs(_without_girdles(skeleton, readings), shape)
     named = name_roles(skeleton, readings)
     if rich and shape.creature == WITH_LIMBS and Role.LIMB not in named.values():
         shape = replace(shape, guesses={})  # hair and cloth are chains too: the names tell which are limbs
@@ -154,6 +154,66 @@ def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> lis
     }
     return [
         replace(each, roles=frozenset(), skipped=True) if place in surer else each
+        for place, each in enumerate(readings)
+    ]
+
+
+def read_whole_limbs(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
+    """Return the readings, with all roles of a limb for a word that names its bones one after another.
+
+    That is a word for more bones than it has meanings. Blender calls bones that are extruded from ``Leg.L``
+    ``Leg.L.001`` and ``Leg.L.002``, and the bones of a spider's leg are often numbered: there the word is that of the
+    limb. A word for one long segment in several bones, as in MakeHuman's ``upperleg01`` and ``upperleg02``, has the
+    word for the other long segment before or after it. Without that distinction a leg that was extruded was a shin in
+    three bones, of which only the first one turned.
+    """
+    widened = list(readings)
+    for order, long in ((ARM, {Role.UPPER_ARM, Role.FOREARM}), (LEG, {Role.THIGH, Role.SHIN})):
+        for line in _lines_of_one_word(skeleton, readings, order):
+            said, side = readings[line[0]].roles, readings[line[0]].side
+            if len(line) <= len(said) or said.isdisjoint(long):
+                continue
+            other = long - said
+            others = [p for p, each in enumerate(readings) if other and each.roles == other and each.side is side]
+            ancestors = skeleton.ancestors(line[0])
+            if any(place in ancestors or line[-1] in skeleton.ancestors(place) for place in others):
+                continue
+            for place in line:
+                widened[place] = replace(readings[place], roles=frozenset(order))
+    return widened
+
+
+def _lines_of_one_word(skeleton: RestSkeleton, readings: list[NameReading], order: tuple[Role, ...]) -> list[list[int]]:
+    """Return bones, each the parent of the next one, whose words mean the same roles of an arm or a leg."""
+    lines: list[list[int]] = []
+    line_of: dict[int, list[int]] = {}
+    for place, each in enumerate(readings):
+        if not each.roles or not each.roles <= {*order} or each.twist or each.skipped:
+            continue
+        line = line_of.get(skeleton.parents[place], [])
+        before = readings[line[-1]] if line and line[-1] == skeleton.parents[place] else None
+        if before is None or (before.roles, before.side) != (each.roles, each.side):
+            line = []
+            lines.append(line)
+        line.append(place)
+        line_of[place] = line
+    return lines
+
+
+def _with_forelegs(readings: list[NameReading], shape: ShapeReading) -> list[NameReading]:
+    """Return the readings, with words of legs in the forelegs of a quadruped as those of arms, which are homologous.
+
+    That is where its hind legs have words of legs, too: all four are called legs.
+    """
+    places = [place for place, each in enumerate(readings) if each.roles and each.roles <= {*LEG}]
+    guesses = {place: shape.guesses[place].role for place in places if place in shape.guesses}
+    if shape.creature != QUADRUPED.name or not any(role in LEG for role in guesses.values()):
+        return readings
+    arms = dict(zip(LEG, ARM[1:], strict=True))
+    return [
+        replace(each, roles=frozenset(ARM if each.roles == {*LEG} else (arms[role] for role in each.roles)))
+        if guesses.get(place) in ARM
+        else each
         for place, each in enumerate(readings)
     ]
 

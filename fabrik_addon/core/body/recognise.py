@@ -12,7 +12,15 @@ from ..math.operations import Array
 from .anatomy import ShapeReading
 from .bone_names import TRUNK, NameReading, read_names
 from .creature import ARM, CREATURES, LEG, WITH_LIMBS
-from .evidence import RICH, Estimate, combine_evidence, lacks_legs, takes_arms_for_legs, tells_much
+from .evidence import (
+    RICH,
+    Estimate,
+    combine_evidence,
+    lacks_legs,
+    read_whole_limbs,
+    takes_arms_for_legs,
+    tells_much,
+)
 from .part import LEAST_CONFIDENCE, OpenRole, Part, Recognition, Role, Side
 from .rest_skeleton import RestSkeleton, join_trees, read_skeleton, taken
 from .shape import read_shape
@@ -52,6 +60,7 @@ def recognise(
     of_bone = dict(zip(skeleton.bones, readings, strict=True))
     skeleton = join_trees(skeleton, [each.root for each in readings])
     skeleton, readings = _without_controls(skeleton, [of_bone[bone] for bone in skeleton.bones])
+    readings = read_whole_limbs(skeleton, readings)
     shape = read_shape(skeleton)
     if shape.sureness < SURE_WAY and takes_arms_for_legs(readings, shape):
         shape = read_shape(skeleton, against=shape.forward)

@@ -27,6 +27,9 @@ MOST_TWINS = 0.25
 AROUND = 5
 """Limbs of alike length around one bone from which on a creature has no arms and legs."""
 
+MANY_LEGS = 3
+"""Pairs of alike limbs along a trunk from which on a creature has no arms: an insect stands on three."""
+
 UPWARD_COSINE = 0.5
 """Cosine of the angle between an axis and that of the plane of symmetry, below which the axis may be up."""
 
@@ -59,6 +62,9 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
     around = _limbs_around(anatomy)
     if around:
         return _with_limbs(replace(anatomy, up=_up_of_limbs_around(anatomy, around)), around)
+    many = _many_legs(anatomy)
+    if many is not None:
+        return _with_limbs(many, [limb for pair in many.pairs for limb in (pair.first, pair.second)])
     if 1 <= len(standing) <= 2:
         reading = _creature(anatomy, standing, against)
         if reading is not None:
@@ -107,6 +113,29 @@ def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
         if standing > most and abs(float(up @ axis)) < UPWARD_COSINE:
             best, most = up - (up @ axis) * axis, standing
     return best / np.linalg.norm(best)
+
+
+def _many_legs(anatomy: Anatomy) -> Anatomy | None:
+    """Return the anatomy with its jointed pairs alone and up, of a creature on three pairs or more; None of another.
+
+    Alike pairs that hang on several bones, start at about the same height and end on the ground, as those of an ant, a
+    crab or a centipede do. The axes are those of ``_up_of_limbs_around``, for the same reason: an ant's feelers lead
+    farther along -Y than its legs along -Z, and were the legs of a human.
+    """
+    best, most = None, MANY_LEGS - 1
+    jointed = [pair for pair in anatomy.pairs if min(len(pair.first.path), len(pair.second.path)) > 1]
+    for axis in (anatomy.up, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])):
+        if abs(float(axis @ anatomy.plane.axis)) >= UPWARD_COSINE:
+            continue
+        up = axis - (axis @ anatomy.plane.axis) * anatomy.plane.axis
+        turned = replace(anatomy, pairs=jointed, up=up / np.linalg.norm(up))
+        legs = [pair for pair in jointed if turned.stands(pair)]
+        lengths, starts = [pair.length for pair in legs], [float(pair.start @ turned.up) for pair in legs]
+        if len(legs) <= most or len({pair.parent for pair in legs}) < 2:
+            continue
+        if min(lengths) >= 0.5 * max(lengths) and np.ptp(starts) <= 0.5 * max(lengths):
+            best, most = turned, len(legs)
+    return best
 
 
 def _forks(anatomy: Anatomy, limb: Limb) -> bool:

@@ -281,7 +281,8 @@ def widened(
     if share > 1.0 and min(radius_x, radius_z) > LEAST_RADIUS:
         # No radius is above the largest half-sine; that of z then follows from (x / a)^2 + (z / b)^2 = 1, as a from b.
         radius_x = min(share * radius_x, LARGEST_HALF_SINE)
-        radius_z = min(abs(z) / math.sqrt(max(1.0 - (x / radius_x) ** 2, TINY)), LARGEST_HALF_SINE)
+        if z != 0.0:  # a swing about X alone, by half a turn, is within any b
+            radius_z = min(abs(z) / math.sqrt(max(1.0 - (x / radius_x) ** 2, TINY)), LARGEST_HALF_SINE)
         radius_x = min(abs(x) / math.sqrt(max(1.0 - (z / radius_z) ** 2, TINY)), LARGEST_HALF_SINE)
         for axis, radius in ((0, radius_x), (2, radius_z)):
             reach = 2.0 * math.asin(radius)
