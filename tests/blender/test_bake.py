@@ -288,6 +288,18 @@ def test_a_baked_frame_is_that_frame_solved_alone(change: Callable[[Object, Any]
     assert off.max() <= 2.5e-6 and np.median(off) <= 5e-7, off
 
 
+def test_a_chain_sheared_by_a_scale_without_keys_is_baked_as_it_is_solved() -> None:
+    """It was baked as if its links kept their lengths, 9 % of the length off the target."""
+    armature = make_tail()
+    chain = set_chain(armature, "bone2", 3, make_empty("Target", (0.8, -0.9, 1.6)))
+    bone = armature.pose.bones["bone0"]
+    bone.scale, bone.rotation_quaternion = (1.0, 1.4, 0.7), Quaternion((1.0, 0.0, 0.0), 0.3)
+    update()
+    bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=1)  # type: ignore[attr-defined]
+    update()
+    assert distance_left(armature, chain) <= 1e-4
+
+
 @pytest.mark.parametrize("mode", ROTATION_MODES)
 def test_every_rotation_mode_is_baked_without_a_jump(mode: str) -> None:
     armature = make_tail(2)

@@ -239,7 +239,7 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
     settings = armature.fabrik.chains[bones.chain_name]  # type: ignore[attr-defined]
     if settings.use_pin:
         return None
-    if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks:
+    if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks or not bones.is_rigid:
         return None
     if snapshot.chain.has_limits and snapshot.goals.rotations is not None:
         return None
