@@ -198,7 +198,7 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     while number < CAP:
         number += 1
         (gx, gy, gz), (x, y, z) = goal, chain.tip
-        trial = chain.stepped(SCALAR, (gx - x, gy - y, gz - z), rule, memory)
+        trial = chain.stepped(SCALAR, (gx - x, gy - y, gz - z), memory, rule.solution)
         trial_error = _distance(trial.tip, goal)
         moved = _distance(trial.tip, chain.tip)
         worth = trial_error <= (1.0 - rule.least_gain) * error

@@ -160,7 +160,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     ).constrained_chain
     assert core is not None
     pose = [tuple(turn) for turn in after[0].tolist()]
-    error = descend(SCALAR, core, pose, tuple(targets[0].tolist()), 1e-6, 30)[2]
+    _, error, _ = descend(SCALAR, place(SCALAR, core, pose), tuple(targets[0].tolist()), 1e-6, 30)
     assert error >= 0.99 * errors[0] - 1e-3
 
 

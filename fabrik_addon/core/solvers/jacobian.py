@@ -28,7 +28,7 @@ from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import dot, scale, subtract
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
-from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
+from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_freely
 from ..optimise.jacobian_steps import FIRST_DAMPING
 from .names import SOLVER_NAMES
 from .solver import SolveFunction, Solver
@@ -100,10 +100,8 @@ def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
 
 def step_to_target(rule: Rule, ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
-    points = [*problem.points]
-    links = [subtract(after, before) for before, after in pairwise(points)]
-    start = FreeChain(points, links)
-    chain, _, used = descend_to(ops, start, problem.target, problem.tolerance, problem.iterations, rule)
+    start = FreeChain([*problem.points], [subtract(after, before) for before, after in pairwise(problem.points)])
+    chain, _, used = descend_freely(ops, start, problem.target, problem.tolerance, problem.iterations, rule)
     return chain.points, used
 
 

@@ -25,7 +25,7 @@ from ..math.vectors import (
     scale,
 )
 from ..model.chain_start import StartPose
-from ..model.constrained_chain import ConstrainedChain
+from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
@@ -222,14 +222,13 @@ def _within_limits(
         feasible = feasible & (distance_between(ops, within, before) <= _CLAMP_ROUNDING)
     if ops.all(feasible):
         return SolverResult(points, frames, 0.0 * target[0] + 1.0)
-    coordinates, placed, _, used = reach_within_limits(
-        ops, constrained_chain, coordinates, target, options.tolerance, options.iterations
-    )
+    nearest = place(ops, constrained_chain, coordinates)
+    pose, _, used = reach_within_limits(ops, nearest, target, options.tolerance, options.iterations)
     if pole is not None:
-        coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
+        pose = bend_toward_pole(ops, pose, target, pole, options.tolerance)
     return SolverResult(
-        choose_each(ops, feasible, points, placed.joints),
-        choose_each(ops, feasible, frames, placed.frames),
+        choose_each(ops, feasible, points, pose.joints),
+        choose_each(ops, feasible, frames, pose.frames),
         ops.where(feasible, 1.0, used),
     )
 

@@ -33,7 +33,7 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import Descent
-from ..optimise.constrained_reach import coordinates_of
+from ..optimise.constrained_reach import pose_of
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .solver import SolverResult
@@ -65,12 +65,10 @@ def solve_iteratively(
     chain, tolerance = start.constrained_chain, options.tolerance
     if chain is None:
         return _reach_freely(ops, start, target, pole, options, iterate)
-    present = coordinates_of(ops, chain, start.frames)
-    coordinates, placed, _, used = descend(ops, chain, present, target, tolerance, options.iterations)
+    pose, _, used = descend(ops, pose_of(ops, chain, start.frames), target, tolerance, options.iterations)
     if pole is not None:
-        shaped = shape_at(ops, start, target)
-        _, placed = bend_toward_pole(ops, chain, coordinates, target, pole, tolerance, shaped)
-    return SolverResult(placed.joints, placed.frames, used)
+        pose = bend_toward_pole(ops, pose, target, pole, tolerance, shape_at(ops, start, target))
+    return SolverResult(pose.joints, pose.frames, used)
 
 
 def _reach_freely(
