@@ -194,7 +194,7 @@ def sweep_to_target(
                 is_whole = False
                 ended_items += ops.gather(ended, [items])
                 ended_points.append(ops.gather(ended, points))
-                ops.scatter(ended_items[-1], counts, [float(number)])
+                counts = ops.scattered(ended_items[-1], counts, [float(number)])
                 limit = ops.where(ended, -1.0, limit)
                 rest = ops.active_indices(limit < 0.0)
                 if rest is None:

@@ -55,7 +55,7 @@ class FreeAxes:
     @cached_property
     def ends(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest of every free axis; infinite of swings in quarter ellipses with a width."""
-        lower, upper = self.ranges[0].copy(), self.ranges[1].copy()
+        lower, upper = self.ranges.copy()
         if not self.has_flat_quarters:
             lower[self.both], upper[self.both] = -np.inf, np.inf
         return lower, upper
@@ -66,21 +66,21 @@ class FreeAxes:
         return any(limits.has_flat_quarter for limits in self.limits)
 
     @cached_property
-    def ranges(self) -> tuple[Array, Array]:
-        """(N,), (N,) smallest and largest of every free axis."""
-        rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.numbers, strict=True)]
-        lower, upper = np.array(rows, float).reshape(-1, 2).T
-        return lower, upper
+    def all_ranges(self) -> Array:
+        """(2, B, 3) smallest and largest of every axis."""
+        return np.array([(limits.lower, limits.upper) for limits in self.limits]).swapaxes(0, 1)
+
+    @cached_property
+    def ranges(self) -> Array:
+        """(2, N) smallest and largest of every free axis."""
+        return self.all_ranges.reshape(2, -1)[:, self.free]
 
     @cached_property
     def wide(self) -> tuple[NDArray[np.int64], list[Array], list[Array]]:
         """(H,) bones whose swings are kept below ``LARGEST_HALF_SINE``; smallest and largest (H,) of their x and z."""
         numbers = [j for j, limits in enumerate(self.limits) if limits.reaches_half_turn and not limits.is_ellipse]
-        lower, upper = (
-            [np.array([ends[j][axis] for j in numbers]) for axis in (0, 2)]
-            for ends in ([limits.lower for limits in self.limits], [limits.upper for limits in self.limits])
-        )
-        return np.array(numbers, int), lower, upper
+        lower, upper = self.all_ranges[:, numbers, ::2].swapaxes(1, 2)
+        return np.array(numbers, int), [*lower], [*upper]
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -98,7 +98,7 @@ class FreeAxes:
     @cached_property
     def _radii(self) -> tuple[Array, Array]:
         """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
-        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ranges)
+        lower, upper = (np.maximum(np.abs(ends[self.both]), AT_LIMIT) for ends in self.ranges)
         return lower, upper
 
     def radii_of(self, swings: Array) -> Array:
@@ -199,8 +199,7 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
     between them.
     """
     bones = len(limits)
-    ends = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi)
-    lower, upper = ends.swapaxes(0, 1)
+    lower, upper = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi).swapaxes(0, 1)
     along = np.linspace(0.0, 1.0, bones)[None, :, None]
     spread = _halton(COUNT, 10)
     first, last, alone = np.split(spread[:, :9, None].swapaxes(1, 2), 3, axis=-1)

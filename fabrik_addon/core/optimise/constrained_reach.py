@@ -140,9 +140,8 @@ def reach_within_limits(
     near = NEAREST if initial is None else NEAREST_FROM_INITIAL
     found = _start_anywhere(ops, chain, poses, gather_parts(ops, rest, target), tolerance, steps, near)
     used = 3.0 + 2.0 * near + 0.0 * found[0][0]
-    into = [*(0.0 + part for joint in pose.coordinates for part in joint), starts]
-    ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
-    *flat, starts = into
+    flat, found_flat = ([part for joint in each for part in joint] for each in (pose.coordinates, found))
+    *flat, starts = ops.scattered(rest, [*flat, starts], [*found_flat, used])
     pose = place(ops, pose.chain, vectors_of(flat))
     return pose, distance_between(ops, pose.tip, target), starts
 

@@ -88,8 +88,6 @@ class TreeProblem:
     weights: list[float]
     """Of the effectors."""
     pinned: list[bool]
-    held: list[OrientationTask]
-    """Rotations of pinned effectors."""
     beyond_reach: list[float]
     """By how much each target is too far from the root, where the root is fixed, and from each pin, or too near."""
     tolerances: list[float]
@@ -123,19 +121,28 @@ class TreeProblem:
         aims = [place for place in self.places if place.target is not None and place.slack == 0.0]
         return not self.moves_root and bool(aims) and are_beyond_reach(self.start.tree, aims, state)
 
-    def levels(self) -> list[Level]:
-        """Return the tasks with weights, by priority: pins, targets, poles and rotations; a body's by its own.
+    @cached_property
+    def reach_weights(self) -> list[float]:
+        """Of the effectors, less of targets beyond reach.
 
-        A target beyond reach by d weighs LEAST_WEIGHT^(d / FAR_BEYOND) of its weight, d up to FAR_BEYOND, which bounds
-        its force: so the pose stays a continuous function of the target as the target leaves reach.
+        A target beyond reach by d weighs ``LEAST_WEIGHT^(d / FAR_BEYOND)`` of its weight, d up to FAR_BEYOND, which
+        bounds its force: so the pose stays a continuous function of the target as the target leaves reach.
         """
+        pairs = zip(self.weights, self.beyond_reach, strict=True)
+        return [weight * LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0) for weight, excess in pairs]
+
+    def levels(self) -> list[Level]:
+        """Return the tasks with weights, by priority: pins, targets, poles and rotations; a body's by its own."""
         if self.goals.priorities is not None:
             return self._levels_of(self.goals.priorities.tolist())
-        pins: Level = [(task, 1.0) for task in self.held]
+        held = [task for number, task in self.rotations.items() if self.pinned[number]]
+        pins: Level = [(task, 1.0) for task in held]
         targets: Level = []
-        for task, weight, pinned, excess in zip(self.places, self.weights, self.pinned, self.beyond_reach, strict=True):
-            (pins if pinned else targets).append((task, weight if pinned else _weight(weight, excess)))
-        last: Level = [(task, 1.0) for task in self.secondary if not any(task is held for held in self.held)]
+        for task, weight, reduced, pinned in zip(
+            self.places, self.weights, self.reach_weights, self.pinned, strict=True
+        ):
+            (pins if pinned else targets).append((task, weight if pinned else reduced))
+        last: Level = [(task, 1.0) for task in self.secondary if not any(task is each for each in held)]
         return [sorted(level, key=_order) for level in (pins, targets, last) if level]
 
     def _levels_of(self, priorities: Sequence[int]) -> list[Level]:
@@ -177,11 +184,8 @@ class TreeProblem:
         """
         nearly: Level = []
         others: Level = []
-        distances = self.distances(state)
-        for place, weight, excess, distance in zip(
-            self.places, self.weights, self.beyond_reach, distances, strict=True
-        ):
-            (nearly if distance <= most else others).append((place, _weight(weight, excess)))
+        for place, weight, distance in zip(self.places, self.reach_weights, self.distances(state), strict=True):
+            (nearly if distance <= most else others).append((place, weight))
         rounded: Level = [
             (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
             for task in self.secondary
@@ -195,8 +199,8 @@ class TreeProblem:
     def by_reach(self) -> list[Level]:
         """Return the targets within reach, those beyond reach, and poles and rotations."""
         levels: list[Level] = [[], [], [(task, 1.0) for task in self.secondary]]
-        for place, weight, excess in zip(self.places, self.weights, self.beyond_reach, strict=True):
-            levels[excess > 0.0].append((place, _weight(weight, excess)))
+        for place, weight, excess in zip(self.places, self.reach_weights, self.beyond_reach, strict=True):
+            levels[excess > 0.0].append((place, weight))
         return [sorted(each, key=_order) for each in levels]
 
     def _stack_of(self, levels: list[Level]) -> TaskStack:
@@ -244,11 +248,9 @@ class TreeProblem:
         return looks and self.is_met(state) and all(task.off(state.placed) <= UNSEEN_ANGLE for task in self.secondary)
 
     def spread(self, state: State) -> float:
-        """Return the weighted sum of the effectors' squared distances; those beyond reach count less (``_weight``)."""
-        return sum(
-            _weight(weight, excess) * distance * distance
-            for weight, excess, distance in zip(self.weights, self.beyond_reach, self.distances(state), strict=True)
-        )
+        """Return the weighted sum of the effectors' squared distances (``reach_weights``)."""
+        pairs = zip(self.reach_weights, self.distances(state), strict=True)
+        return sum(weight * distance * distance for weight, distance in pairs)
 
     def angle_off(self, state: State) -> float:
         """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
@@ -345,12 +347,6 @@ class TreeProblem:
         return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.places[number].joint])
 
 
-def _weight(weight: float, excess: float) -> float:
-    """Return the weight of a target that is beyond reach by some distance."""
-    share: float = LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0)
-    return weight * share
-
-
 def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     """Return what the tasks of a level are sorted by: so the order of the effectors changes not even the rounding."""
     task, _ = task_and_weight
@@ -422,7 +418,6 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         rotations=rotations,
         weights=chain.weights.tolist(),
         pinned=pinned,
-        held=[task for number, task in rotations.items() if pinned[number]],
         beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
         tolerances=tolerances,
         moves_root=options.moves_root,

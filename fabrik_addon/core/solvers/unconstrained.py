@@ -100,7 +100,7 @@ def _reach_freely(
     rest = ops.active_indices(done | blocked)
     if rest is not None:
         found, used = _iterated(ops, iterate, problem.gather(ops, rest))
-        ops.scatter(rest, result, [*joined.from_iterable(found), used])
+        result = ops.scattered(rest, result, [*joined.from_iterable(found), used])
     *flat, sweeps = result
     points = vectors_of(flat)
     if pole is not None and rotation is not None:
@@ -120,9 +120,8 @@ def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple
         again = problem._replace(points=points).gather(ops, rest)
         everywhere = again.target[0] == again.target[0]
         found, more = iterate(ops, again._replace(points=_perturbed(ops, everywhere, again)))
-        result = [0.0 + part for part in (*joined.from_iterable(points), used)]
-        ops.scatter(rest, result, [*joined.from_iterable(found), ops.gather(rest, [used])[0] + more])
-        *flat, used = result
+        more = ops.gather(rest, [used])[0] + more
+        *flat, used = ops.scattered(rest, (*joined.from_iterable(points), used), [*joined.from_iterable(found), more])
         points = vectors_of(flat)
     return points, used
 
