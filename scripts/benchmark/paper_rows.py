@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
-from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
+from fabrik_addon.core.fabrik.passes import both_passes, links_of
 from fabrik_addon.core.math.operations import SCALAR, Component, Point, Vector
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
@@ -160,11 +160,7 @@ def _shipped_row(solver: str, problems: list[tuple[Array, Array]]) -> Row:
 
 
 def _run_fabrik(joints: Array, target: Array) -> tuple[int, float]:
-    def sweep(points: list[Point], links: Links, goal: Point) -> None:
-        backward_pass(SCALAR, points, links, goal)
-        forward_pass(SCALAR, points, links)
-
-    return _run_sweeps(sweep, joints, target)
+    return _run_sweeps(lambda *args: both_passes(SCALAR, *args), joints, target)
 
 
 def _run_ccd(joints: Array, target: Array) -> tuple[int, float]:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Vector
-from ..math.quaternion_arrays import cross, multiply, to_matrices
+from ..math.quaternion_arrays import conjugate, cross, multiply, to_matrices
 from ..math.quaternions import Quaternion
 from .joint_limits import SwingTwist, rotation_of
 from .placed_tree import PlacedTree
@@ -167,7 +167,7 @@ class Tree:
 
     def way(self, rotations: Array, swing_twists: Array, there: tuple[Array, Array]) -> Array:
         """Return the change (J + 1, 3) of the coordinates, as in ``rotated``, that leads to others."""
-        turns = multiply(there[0], rotations * _CONJUGATE)
+        turns = multiply(there[0], conjugate(rotations))
         cosine, axis = turns[..., 0], turns[..., 1:]
         sine = np.sqrt((axis * axis) @ _ONES)
         share = np.arctan2(sine, np.abs(cosine)) / (sine + TINY)
@@ -220,4 +220,4 @@ class Tree:
         return rows if self.structure.has_all_columns else rows.take(self.structure.chosen, -1)
 
 
-_CONJUGATE, _ONES = np.array([1.0, -1.0, -1.0, -1.0]), np.ones(3)
+_ONES = np.ones(3)
