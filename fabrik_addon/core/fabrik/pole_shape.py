@@ -140,11 +140,6 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     return _with_hinge_axis(ops, joints, axis, _hinge_axis_of_shape(shape))
 
 
-def number_of_bend(shape: PoleShape) -> int:
-    """Return the number of the joint of the bend among the joints of a pole shape, the root being 0."""
-    return _joint_of_shape(shape) + 1
-
-
 def _lay(
     ops: Operations, rows: Sequence[Row], lengths: Sequence[float], parameter: Component
 ) -> tuple[list[Vector], list[Quaternion]]:
@@ -159,7 +154,7 @@ def _rotated_to_line(
     zero = 0.0 * joints[-1][0]
     along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
     rotation = from_to(ops, joints[-1], along, across)
-    axis = rotate(rotation, rotate(frames[_joint_of_shape(shape)], THIRD_AXIS))
+    axis = rotate(rotation, rotate(frames[number_of_bend(shape) - 1], THIRD_AXIS))
     return [rotate(rotation, joint) for joint in joints], axis
 
 
@@ -199,8 +194,9 @@ def _links(shape: PoleShape) -> tuple[Row, Row]:
 
 
 @lru_cache(maxsize=256)
-def _joint_of_shape(shape: PoleShape) -> int:
-    return joint_of_bend(*_links(shape))
+def number_of_bend(shape: PoleShape) -> int:
+    """Return the number of the joint of the bend among the joints of a pole shape, the root being 0."""
+    return joint_of_bend(*_links(shape)) + 1
 
 
 @lru_cache(maxsize=256)

@@ -83,23 +83,17 @@ class FreeAxes:
         return np.array(numbers, int), [*lower], [*upper]
 
     @cached_property
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
+    def both(self) -> NDArray[np.int64]:
+        """(2, P) which free axes are the x and the z of a swing in quarter ellipses."""
         has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
         bone, axis = self.numbers
         first = np.flatnonzero((axis == 0) & has_ellipse[bone])
-        return first, first + 1
+        return np.stack([first, first + 1])
 
     @cached_property
-    def both(self) -> NDArray[np.int64]:
-        """(2, P) the same in one."""
-        return np.stack(self.pairs)
-
-    @cached_property
-    def _radii(self) -> tuple[Array, Array]:
-        """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
-        lower, upper = (np.maximum(np.abs(ends[self.both]), AT_LIMIT) for ends in self.ranges)
-        return lower, upper
+    def _radii(self) -> Array:
+        """(2, 2, P) of those ellipses, in the directions of -x and -z and of x and z."""
+        return np.maximum(np.abs(self.ranges[:, self.both]), AT_LIMIT)
 
     def radii_of(self, swings: Array) -> Array:
         """Return the radii (S, 2, P) of the quarters that swings (S, 2, P) are in."""

@@ -195,7 +195,7 @@ def _step(axes: FreeAxes, placed: _Placed, damping: Array, residual_damping: flo
     lower, upper = axes.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
-    along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.pairs[0].size else None
+    along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.both.size else None
     columns = placed.columns if along is None else along.projected(axes, placed.columns)
     slope = -(columns @ residual[:, :, None])[..., 0]
     if residual_damping > 0.0:
@@ -205,13 +205,13 @@ def _step(axes: FreeAxes, placed: _Placed, damping: Array, residual_damping: flo
         diagonal = np.repeat(damping[:, None], len(axes.free), axis=1)
         if along is not None:
             spins = along.projected(axes, spins)
-            diagonal[:, axes.pairs[0]] += along.curvature
+            diagonal[:, axes.both[0]] += along.curvature
         model = _Newton(columns, residual, _second_derivative(axes, spins, columns, residual, diagonal))
     change = _bounded_change(model, fixed, axes, value, (least, most), along)
     predicted = -np.einsum("sn,sn->s", change, 2.0 * slope + model.times(change))
     moved = (change[:, None] @ columns)[:, 0]
     if along is not None:
-        n, m = axes.pairs
+        n, m = axes.both
         change[:, m] += along.z * change[:, n]
         change[:, n] *= along.x
         fixed[:, n] |= along.is_held
@@ -244,7 +244,7 @@ def _corrected(axes: FreeAxes, step: _Step, trial: _Placed, off: Array) -> Array
 def _moved(axes: FreeAxes, coordinates: Array, moved: Array) -> Array:
     """Return joint coordinates (S, B, 3) with other values (S, N) of the free axes, swings within their ellipses."""
     every = len(coordinates)
-    if axes.pairs[0].size:
+    if axes.both.size:
         moved[:, axes.both] = _into_ellipses(axes, moved.take(axes.both, axis=1))
     made = coordinates.copy()
     made.reshape(every, -1)[:, axes.free] = moved
@@ -270,7 +270,7 @@ class _AlongEllipses:
 
     def projected(self, axes: FreeAxes, vectors: Array) -> Array:
         """Return vectors (S, N, C) of the axes with those of the tangents in the places of x."""
-        n, m = axes.pairs
+        n, m = axes.both
         made = vectors.copy()
         made[:, n] = self.x[..., None] * vectors[:, n] + self.z[..., None] * vectors[:, m]
         return made
@@ -414,7 +414,7 @@ def _along_ellipses(
         fixed[:, both] &= ~each
     if not held.any():
         return None
-    fixed[:, axes.pairs[1]] |= held
+    fixed[:, axes.both[1]] |= held
     x, z = np.where(held, -radii[:, 0] * share[:, 1], 1.0), np.where(held, radii[:, 1] * share[:, 0], 0.0)
     curvature = np.where(held, np.maximum(-np.sum(swing_gradient * swings, axis=1), 0.0), 0.0)
     return _AlongEllipses(held, x, z, curvature)

@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
+import numpy as np
+
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
 from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate, rotation_fault
@@ -33,7 +35,6 @@ from .tasks import (
     PositionTask,
     State,
     Task,
-    state_of,
 )
 
 FAR_BEYOND, LEAST_WEIGHT = 0.1, 0.04
@@ -220,7 +221,8 @@ class TreeProblem:
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""
-        return state_of(self.start.tree, coordinates, shifts)
+        tree = self.start.tree
+        return State(tree, *tree.split(coordinates), np.array(shifts, float).reshape(-1, 3))
 
     @cached_property
     def present(self) -> State:
