@@ -195,12 +195,12 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
     bones = len(limits)
     lower, upper = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi).swapaxes(0, 1)
     along = np.linspace(0.0, 1.0, bones)[None, :, None]
-    spread = _halton(COUNT, 10)
+    spread = _halton(10)
     first, last, alone = np.split(spread[:, :9, None].swapaxes(1, 2), 3, axis=-1)
     even = lower + (first * (1.0 - along) + last * along) * (upper - lower)
     even[:, :, ::2] *= spread[:, None, 9:]
     even[:, 0] = (lower[0] + alone * (upper[0] - lower[0]))[:, 0]
-    single = lower + _halton(COUNT, 3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
+    single = lower + _halton(3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
     coordinates: Array = np.stack([even, single])
     with quiet():
         for j, joint in enumerate(limits):
@@ -209,8 +209,8 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
     return coordinates
 
 
-def _halton(count: int, axes: int) -> Array:
-    """Return points (count, axes) of a Halton sequence (1960), which fills the unit cube evenly.
+def _halton(axes: int) -> Array:
+    """Return points (COUNT, axes) of a Halton sequence (1960), which fills the unit cube evenly.
 
     Coordinate i of point k is k in the base of a prime with its digits mirrored at the point; axes beyond the number of
     primes take the same primes at other k.
@@ -219,8 +219,8 @@ def _halton(count: int, axes: int) -> Array:
     for axis in range(axes):
         base = _PRIMES[axis % len(_PRIMES)]
         # Points with numbers below the base lie on a line: the first 11 are left out.
-        number: NDArray[np.int64] = np.arange(count) + 11 + 409 * (axis // len(_PRIMES))
-        share, unit = np.zeros(count), 1.0
+        number: NDArray[np.int64] = np.arange(COUNT) + 11 + 409 * (axis // len(_PRIMES))
+        share, unit = np.zeros(COUNT), 1.0
         while number.any():
             unit /= base
             share += unit * (number % base)

@@ -206,10 +206,7 @@ class Tree:
     def moved(self, placed: PlacedTree, carried: tuple[NDArray[np.intp], Array], axes: Array) -> Array:
         """Return how joints (K) move with each column (3 K, N), x, y and z after one another: ``axis x (p_k - p_b)``.
 
-        Args:
-            placed: the pose.
-            carried: the rows (K, B) and (K, B, 1) of the joints in ``self.carried``.
-            axes: (B, 3, 3) of the bones.
+        ``carried`` are the rows (K, B) and (K, B, 1) of the joints in ``TreeStructure.carried``, ``axes`` (B, 3, 3).
         """
         which, moves = carried
         lever = placed.points.take(which, -2)

@@ -79,10 +79,7 @@ def along_ellipses(
 ) -> tuple[Array, Array]:
     """Return J (M, N + S) and the way to the reference pose (N + S,) without their parts across ellipses.
 
-    Args:
-        jacobian: J.
-        toward: q_reference - q.
-        leaves: of each swing that a step would take out of its ellipse, both columns and the normal there.
+    These are given by both columns of each swing that a step would take out of its ellipse, and the normal there.
     """
     jacobian, toward = jacobian.copy(), toward.copy()
     for i, k, nx, nz in leaves:

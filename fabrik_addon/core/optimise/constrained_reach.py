@@ -147,12 +147,7 @@ def reach_within_limits(
 
 
 def _least_rotation(
-    ops: Operations,
-    first: ConstrainedPose,
-    reference: ConstrainedPose,
-    target: Vector,
-    tolerance: float,
-    steps: int,
+    ops: Operations, first: ConstrainedPose, reference: ConstrainedPose, target: Vector, tolerance: float, steps: int
 ) -> tuple[ConstrainedPose, Component]:
     """Return the pose that least squares from the first start find, and its distance from the target."""
     start = _off_limits(ops, first, target, tolerance)

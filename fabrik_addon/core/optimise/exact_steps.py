@@ -96,13 +96,7 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damp
 
 
 def _pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
-    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
-
-    Args:
-        rows: (..., M, N) of J.
-        weights: (..., N) W.
-        damping: lambda over the trace of ``J W J^T``.
-    """
+    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M), with the damping, lambda over the trace of ``J W J^T``."""
     weighted = rows * weights[..., None, :]
     normal = weighted @ rows.swapaxes(-1, -2)
     least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12

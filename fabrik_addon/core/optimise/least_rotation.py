@@ -102,11 +102,7 @@ class _Stride:
 
 
 def rotate_least(
-    ops: Operations,
-    start: ConstrainedPose,
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    termination: Termination,
+    ops: Operations, start: ConstrainedPose, reference: Sequence[SwingTwist], target: Vector, termination: Termination
 ) -> tuple[ConstrainedPose, Component]:
     """Bring the tip to the target with the least rotation from the reference pose that there is near the start.
 

@@ -38,10 +38,7 @@ def bend_toward_pole(
     """Rotate the bend of a chain toward a pole without taking its tip off the target.
 
     Args:
-        pose: before. Batch items whose tip isn't at the target stay.
-        target: where the tip is.
-        pole: point toward which the chain should bend.
-        tolerance: distance from tip to target that counts as reached.
+        pose: before. Batch items whose tip isn't at the target, within the tolerance, stay.
         shaped: joints of the pose of a pole shape at the target, in the axes of the pole (``fabrik.pole_shape``). The
             bend is then brought to where the rotation has it that is best from the chain's joints to these.
     """

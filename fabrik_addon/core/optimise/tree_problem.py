@@ -179,9 +179,7 @@ class TreeProblem:
         In its steps targets that are nearly met are the first level, to which each trial is corrected: with all targets
         on one level a Y with one target beyond reach took 5.4 ms instead of 3.4, a hand 11.2 instead of 5.8.
 
-        Args:
-            state: where the descent starts.
-            most: distance up to which a target is nearly met there.
+        A target is nearly met whose effector is within the distance ``most`` in the state where the descent starts.
         """
         nearly: Level = []
         others: Level = []
@@ -280,11 +278,9 @@ class TreeProblem:
 
         That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
 
-        Args:
-            state: the pose.
-            is_reference: whether it is the pose at hand, which a target that leaves reach doesn't change: without pins
-                its chains are turned alike within reach and beyond. Arms of a Y that are bent by 0.02 at rest rotated
-                by 149 degrees, 298 times the median step's rotation, where a target left reach; so by 1.5 times.
+        Without pins the chains of the pose at hand (``is_reference``), which a target that leaves reach doesn't change,
+        are turned alike within reach and beyond. Arms of a Y that are bent by 0.02 at rest rotated by 149 degrees, 298
+        times the median step's rotation, where a target left reach; so by 1.5 times.
         """
         is_firm = self.is_weighed or (self.has_far_target and not is_reference)
         structure, least = self.start.tree.structure, WELL_BENT if is_firm else LEAST_BENT

@@ -21,7 +21,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Point, Vec
 from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate
 from ..math.vectors import angle_about, choose_parts, distance_between, dot, norm, onward
 from ..model.constrained_chain import ConstrainedPose, place
-from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
+from ..model.joint_limits import SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..optimise.constrained_reach import descend_off_the_line
 from .names import SOLVER_NAMES
 from .solver import Solver
@@ -128,12 +128,12 @@ def _limited_sweep(ops: Operations, pose: ConstrainedPose, target: Vector) -> li
     new = list(pose.coordinates)
     (ex, ey, ez), (tx, ty, tz) = pose.tip, target
     for j in range(len(new) - 1, -1, -1):
-        limits, own, (x, y, z) = pose.chain.limits[j], pose.coordinates[j], pose.joints[j]
-        parent, frame = pose.parents[j], pose.frames[j]
-        if not all(limits.locked):
+        own, (x, y, z) = pose.coordinates[j], pose.joints[j]
+        if not all(pose.chain.limits[j].locked):
             arm, aim = (ex - x, ey - y, ez - z), (tx - x, ty - y, tz - z)
-            best = _best_rotation(ops, limits, own, (parent, frame), (arm, aim), pose.chain.links[j])
-            moved = rotate(multiply(multiply(parent, rotation_of(ops, best)), conjugate(frame)), arm)
+            best = _best_rotation(ops, pose, j, arm, aim)
+            frame = multiply(pose.parents[j], rotation_of(ops, best))
+            moved = rotate(multiply(frame, conjugate(pose.frames[j])), arm)
             nearer = distance_between(ops, moved, aim) <= distance_between(ops, arm, aim)
             new[j] = choose_parts(ops, nearer, best, own)
             dx, dy, dz = choose_parts(ops, nearer, moved, arm)
@@ -146,17 +146,10 @@ def _limited_sweep(ops: Operations, pose: ConstrainedPose, target: Vector) -> li
     return new
 
 
-def _best_rotation(
-    ops: Operations,
-    limits: JointLimits,
-    coordinates: SwingTwist,
-    frames: tuple[Quaternion, Quaternion],
-    arm_and_aim: tuple[Vector, Vector],
-    link: Vector,
-) -> SwingTwist:
+def _best_rotation(ops: Operations, pose: ConstrainedPose, bone: int, arm: Vector, aim: Vector) -> SwingTwist:
     """Return the joint coordinates with which a bone points its arm at the target, clamped to its limits."""
-    parent, frame = frames
-    arm, aim = arm_and_aim
+    limits, coordinates = pose.chain.limits[bone], pose.coordinates[bone]
+    parent, frame = pose.parents[bone], pose.frames[bone]
     axis = hinge_axis(limits)
     if axis is not None:
         zero = 0.0 * coordinates[0]
@@ -169,7 +162,7 @@ def _best_rotation(
         if axis != 1:
             new[axis] = ops.sin(0.5 * new[axis])
         return clamp(ops, limits, (new[0], new[1], new[2]))
-    delta = _rotation_toward(ops, arm, aim, rotate(frame, link))
+    delta = _rotation_toward(ops, arm, aim, rotate(frame, pose.chain.links[bone]))
     return clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent), multiply(delta, frame))))
 
 
