@@ -23,6 +23,7 @@ from fabrik_addon.core.math.operations import SCALAR, Component, Point, Vector
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 
 from .problems import Array, Effort, directions, generator, link_lengths, pose_along, random_joints
 from .report import Row, Table
@@ -156,7 +157,7 @@ def _shipped_row(solver: str, problems: list[tuple[Array, Array]]) -> Row:
     hits = reached_count(solved, TOLERANCE)
     reached = "" if hits == len(problems) else f" ({hits}/{len(problems)} reached)"
     here = f"{np.mean(solved.sweeps):.1f}, {1e3 * np.mean(solved.seconds):.2f}{reached}"
-    return Row((f"as shipped: {SOLVERS[solver].label}", "", here, "", "1, in closed form", ""))
+    return Row((f"as shipped: {SOLVER_NAMES[solver].label}", "", here, "", "1, in closed form", ""))
 
 
 def _run_fabrik(joints: Array, target: Array) -> tuple[int, float]:

@@ -23,7 +23,6 @@ from ..math.vectors import angle_about, choose_parts, distance_between, dot, nor
 from ..model.constrained_chain import ConstrainedPose, place
 from ..model.joint_limits import SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..optimise.constrained_reach import descend_off_the_line
-from .names import SOLVER_NAMES
 from .solver import Solver
 from .unconstrained import solve_iteratively
 
@@ -166,7 +165,4 @@ def _best_rotation(ops: Operations, pose: ConstrainedPose, bone: int, arm: Vecto
     return clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent), multiply(delta, frame))))
 
 
-CCD = Solver(
-    SOLVER_NAMES["CCD"].label,
-    partial(solve_iteratively, rotate_to_target, partial(descend_off_the_line, rotate_within_limits)),
-)
+CCD = Solver(partial(solve_iteratively, rotate_to_target, partial(descend_off_the_line, rotate_within_limits)))

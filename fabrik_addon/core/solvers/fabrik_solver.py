@@ -16,7 +16,6 @@ from ..model.constrained_chain import ConstrainedChain
 from ..optimise.constrained_reach import pose_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
-from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 
 POLE_GAIN = 0.9
@@ -80,4 +79,4 @@ def _solve_with_pole(
     return SolverResult(pose.joints, pose.frames, count)
 
 
-FABRIK = Solver(SOLVER_NAMES["FABRIK"].label, _solve, solves_trees=True)
+FABRIK = Solver(_solve, solves_trees=True)

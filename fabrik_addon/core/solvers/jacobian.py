@@ -30,7 +30,6 @@ from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_freely
 from ..optimise.jacobian_steps import FIRST_DAMPING
-from .names import SOLVER_NAMES
 from .solver import SolveFunction, Solver
 from .unconstrained import solve_iteratively
 
@@ -110,14 +109,9 @@ def _solve_by(rule: Rule) -> SolveFunction:
     return partial(solve_iteratively, partial(step_to_target, rule), within_limits)
 
 
-JACOBIAN_TRANSPOSE = Solver(
-    SOLVER_NAMES["JACOBIAN_TRANSPOSE"].label, _solve_by(TRANSPOSE), solves_trees=True, stacked=_transpose_together
-)
-JACOBIAN_PINV = Solver(
-    SOLVER_NAMES["JACOBIAN_PINV"].label, _solve_by(PINV), solves_trees=True, stacked=_pseudo_inverse_together
-)
+JACOBIAN_TRANSPOSE = Solver(_solve_by(TRANSPOSE), solves_trees=True, stacked=_transpose_together)
+JACOBIAN_PINV = Solver(_solve_by(PINV), solves_trees=True, stacked=_pseudo_inverse_together)
 JACOBIAN_DLS = Solver(
-    SOLVER_NAMES["JACOBIAN_DLS"].label,
     partial(solve_iteratively, partial(step_to_target, DAMPED), reach_within_limits),
     solves_trees=True,
     stacked=_damped_together,

@@ -30,7 +30,6 @@ from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twi
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
-from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 
 _CLAMP_ROUNDING = 1e-12
@@ -238,4 +237,4 @@ def _refusal(chain: Chain) -> str:
     return f"Two Bone is for two links, the chain that ends at {chain.name(-1)} has {count}: choose another solver"
 
 
-TWO_BONE = Solver(SOLVER_NAMES["TWO_BONE"].label, _solve, _refusal)
+TWO_BONE = Solver(_solve, _refusal)
