@@ -31,6 +31,7 @@ from fabrik_addon.core import (
     start_from,
 )
 from fabrik_addon.core.math.operations import ARRAY, quiet
+from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.optimise.constrained_reach import coordinates_of
 from fabrik_addon.core.optimise.least_rotation import Termination, rotate_least
 
@@ -670,13 +671,12 @@ def _least_turned(constrained: ConstrainedBones, path: Array) -> Array:
     ]
     x, y, z = np.repeat(path, len(swings), axis=0).T
     with quiet():
-        found, placed, errors = rotate_least(
-            ARRAY, start.constrained_chain, coordinates, at_rest, (x, y, z), Termination(1e-4, 60)
-        )
-    off = np.square(np.array(found) - np.array(at_rest)).sum(axis=(0, 1))
+        pose = place(ARRAY, start.constrained_chain, coordinates)
+        found, errors = rotate_least(ARRAY, pose, at_rest, (x, y, z), Termination(1e-4, 60))
+    off = np.square(np.array(found.coordinates) - np.array(at_rest)).sum(axis=(0, 1))
     best = np.where(errors <= 1e-4, off, np.inf).reshape(len(path), -1).argmin(axis=1)
     chosen = best + np.arange(len(path)) * len(swings)
-    frames = np.moveaxis(np.array([np.broadcast_arrays(*frame) for frame in placed.frames]), -1, 0)
+    frames = np.moveaxis(np.array([np.broadcast_arrays(*frame) for frame in found.frames]), -1, 0)
     made: Array = frames[chosen]
     return made
 

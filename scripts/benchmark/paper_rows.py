@@ -18,11 +18,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Options, plain_chain
-from fabrik_addon.core.fabrik.passes import Links, backward_pass, forward_pass, links_of
+from fabrik_addon.core.fabrik.passes import both_passes, links_of
 from fabrik_addon.core.math.operations import SCALAR, Component, Point, Vector
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, damped_solution
 from fabrik_addon.core.solvers.ccd import ccd_sweep
 from fabrik_addon.core.solvers.jacobian import PINV, TRANSPOSE
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 
 from .problems import Array, Effort, directions, generator, link_lengths, pose_along, random_joints
 from .report import Row, Table
@@ -156,15 +157,11 @@ def _shipped_row(solver: str, problems: list[tuple[Array, Array]]) -> Row:
     hits = reached_count(solved, TOLERANCE)
     reached = "" if hits == len(problems) else f" ({hits}/{len(problems)} reached)"
     here = f"{np.mean(solved.sweeps):.1f}, {1e3 * np.mean(solved.seconds):.2f}{reached}"
-    return Row((f"as shipped: {SOLVERS[solver].label}", "", here, "", "1, in closed form", ""))
+    return Row((f"as shipped: {SOLVER_NAMES[solver].label}", "", here, "", "1, in closed form", ""))
 
 
 def _run_fabrik(joints: Array, target: Array) -> tuple[int, float]:
-    def sweep(points: list[Point], links: Links, goal: Point) -> None:
-        backward_pass(SCALAR, points, links, goal)
-        forward_pass(SCALAR, points, links)
-
-    return _run_sweeps(sweep, joints, target)
+    return _run_sweeps(lambda *args: both_passes(SCALAR, *args), joints, target)
 
 
 def _run_ccd(joints: Array, target: Array) -> tuple[int, float]:
@@ -198,7 +195,7 @@ def _run_rule(rule: Rule, joints: Array, target: Array) -> tuple[int, float]:
     while number < CAP:
         number += 1
         (gx, gy, gz), (x, y, z) = goal, chain.tip
-        trial = chain.stepped(SCALAR, (gx - x, gy - y, gz - z), rule, memory)
+        trial = chain.stepped(SCALAR, (gx - x, gy - y, gz - z), memory, rule.solution)
         trial_error = _distance(trial.tip, goal)
         moved = _distance(trial.tip, chain.tip)
         worth = trial_error <= (1.0 - rule.least_gain) * error

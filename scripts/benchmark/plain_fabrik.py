@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fabrik_addon.core.fabrik.passes import backward_pass, forward_pass, links_of
+from fabrik_addon.core.fabrik.passes import both_passes, links_of
 from fabrik_addon.core.math.operations import ARRAY, Point, quiet
 
 from .problems import Array, link_lengths
@@ -30,8 +30,7 @@ def plain_sweeps(joints: Array, targets: Array, tolerance: float) -> NDArray[np.
     sweeps = np.full(len(targets), CAP)
     with quiet():
         for sweep in range(1, CAP):
-            backward_pass(ARRAY, points, links, target)
-            forward_pass(ARRAY, points, links)
+            both_passes(ARRAY, points, links, target)
             error = np.linalg.norm([at - goal for at, goal in zip(points[-1], target, strict=True)], axis=0)
             sweeps[(error <= tolerance) & (sweeps == CAP)] = sweep
             if (sweeps < CAP).all():

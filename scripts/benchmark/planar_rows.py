@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Goals, Options, Pose, plain_chain, solve
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 
 from .problems import Array, Effort
 from .report import Row, Table
@@ -58,7 +59,7 @@ def planar_table(_effort: Effort) -> Table:
             off, step = float(followed.errors.max()), followed.largest_step
             must_be_smooth = solver == "JACOBIAN_DLS"
             ok = off <= FOLLOWS and (step <= BOUNDED or not must_be_smooth)
-            rows.append(Row((name, method.label, off, math.degrees(step)), ok))
+            rows.append(Row((name, SOLVER_NAMES[solver].label, off, math.degrees(step)), ok))
             worst = max(worst, off)
             largest = max(largest, step) if must_be_smooth else largest
         undamped = follow_undamped(goal)

@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from fabrik_addon.core import SOLVERS, Options
+from fabrik_addon.core import Options
 from fabrik_addon.core.fabrik.passes import Stop, sweep_to_target
 from fabrik_addon.core.math.operations import ARRAY, Vector, quiet
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 
 from .planar_rows import BEYOND, FRAMES, follow, follow_undamped, path_to
 from .problems import Array, Effort, link_lengths
@@ -162,4 +163,4 @@ def _draw_planar(_effort: Effort) -> Figure:
 
 def _plot(axis: Axes, solver: str, x: ArrayLike, y: ArrayLike) -> None:
     color, width, line = _STYLES[solver]
-    axis.plot(x, y, label=SOLVERS[solver].label, color=color, linewidth=width, linestyle=line, marker=".")
+    axis.plot(x, y, label=SOLVER_NAMES[solver].label, color=color, linewidth=width, linestyle=line, marker=".")

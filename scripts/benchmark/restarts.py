@@ -10,6 +10,7 @@ import numpy as np
 
 from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import ARRAY, quiet
+from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 
 from .limit_sets import ConstrainedBones, feasible_swings
@@ -31,6 +32,6 @@ def best_errors(
     ]
     x, y, z = (np.repeat(targets[:, axis], restarts) for axis in range(3))
     with quiet():
-        errors = descend(ARRAY, start.constrained_chain, coordinates, (x, y, z), 1e-5, 100)[2]
+        _, errors, _ = descend(ARRAY, place(ARRAY, start.constrained_chain, coordinates), (x, y, z), 1e-5, 100)
     best: Array = np.reshape(errors, (len(targets), restarts)).min(axis=1)
     return best

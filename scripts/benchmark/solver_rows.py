@@ -9,6 +9,7 @@ import time
 import numpy as np
 
 from fabrik_addon.core import SOLVERS, Goals, Options, plain_chain, solve, solve_components, start_from
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 
 from .limit_rows import FEASIBLE, blenders_own_hits
 from .limit_sets import ARM, LEG, SETS, ConstrainedBones, feasible_swings, posed, worst_violation
@@ -90,9 +91,9 @@ def reach_table(effort: Effort) -> Table:
                     if method.refusal(plain_chain([1.0] * count)):
                         continue
                     row, ok = _reach_row(solver, joints, targets, must=(least, most) == RANGES[0])
-                    rows.append(Row((count, rest, f"{least:g} to {most:g}", method.label, *row), ok))
+                    rows.append(Row((count, rest, f"{least:g} to {most:g}", SOLVER_NAMES[solver].label, *row), ok))
                     if ok is False:
-                        missed.append(method.label)
+                        missed.append(SOLVER_NAMES[solver].label)
     return Table(
         title="Every solver on the same sets",
         must=f"at reach 0.2 to 0.95 every target reached within {TOLERANCE:g}: the transpose in at most "
@@ -140,7 +141,7 @@ def ranking_table(effort: Effort) -> Table:
                 slower += not ok
                 cells = [f"{sweeps:.0f}, {1e6 * seconds:.0f}" for sweeps, seconds in medians.values()]
                 rows.append(Row((count, rest, f"{least:g} to {most:g}", *cells), ok))
-    labels = [SOLVERS[name].label for name in ("FABRIK", *COMPARED)]
+    labels = [SOLVER_NAMES[name].label for name in ("FABRIK", *COMPARED)]
     return Table(
         title="FABRIK and the other iterative solvers: median iterations, median µs",
         must="FABRIK needs no more iterations and less time than any other, on every set",
@@ -174,8 +175,8 @@ def limits_table(effort: Effort) -> Table:
             elif solver == "TWO_BONE" and constrained in (ARM, LEG):
                 ok = hits == len(targets) and worst <= FEASIBLE
             if ok is False:
-                behind.append(f"{method.label} on {constrained.name}")
-            cells = constrained.name, method.label, f"{hits}/{len(targets)}", f"{own}/{len(targets)}"
+                behind.append(f"{SOLVER_NAMES[solver].label} on {constrained.name}")
+            cells = constrained.name, SOLVER_NAMES[solver].label, f"{hits}/{len(targets)}", f"{own}/{len(targets)}"
             rows.append(Row((*cells, float(np.degrees(worst)), microseconds(seconds)), ok))
     return Table(
         title="Every solver within joint limits",

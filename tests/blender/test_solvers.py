@@ -13,6 +13,7 @@ from mathutils import Vector
 
 from fabrik_addon.blender.solving.compare_solvers import comparison_of
 from fabrik_addon.core import SOLVERS
+from fabrik_addon.core.solvers.names import SOLVER_NAMES
 from tests.blender.rigs import (
     bones_of,
     clear_scene,
@@ -136,7 +137,8 @@ def test_too_few_iterations_are_said(solver: str, capfd: pytest.CaptureFixture[s
     warnings_in(capfd)
     bpy.ops.pose.fabrik_solve()
     (warning,) = warnings_in(capfd)
-    assert f"{SOLVERS[solver].label} has used all of its 2 iterations: increase Iterations, or choose FABRIK" in warning
+    label = SOLVER_NAMES[solver].label
+    assert f"{label} has used all of its 2 iterations: increase Iterations, or choose FABRIK" in warning
     assert chain.status == 'STALLED'
 
 
@@ -184,7 +186,7 @@ def test_comparing_measures_every_solver_and_changes_no_bone() -> None:
     assert pose_of(armature) == before
     assert chain.status == 'NONE' and chain.solver == 'FABRIK'
     compared = comparison_of(chain)
-    assert [row.label for row in compared] == [method.label for method in SOLVERS.values()]
+    assert [row.label for row in compared] == [method.label for method in SOLVER_NAMES.values()]
     for row in compared:
         if row.label == "Two Bone":
             assert row.refusal.startswith("Two Bone is for two links, the chain that ends at bone ")
@@ -193,7 +195,7 @@ def test_comparing_measures_every_solver_and_changes_no_bone() -> None:
         assert row.iterations >= 1 and row.seconds > 0.0 and row.rotated > 0.1
         assert row.violation is None
     text = bpy.data.texts["FABRIK IK solvers"].as_string()
-    assert all(method.label in text for method in SOLVERS.values())
+    assert all(method.label in text for method in SOLVER_NAMES.values())
     assert f"chain '{chain.name}'" in text
 
 
@@ -208,7 +210,7 @@ def test_a_comparison_says_what_a_solve_then_does() -> None:
         update()
         bpy.ops.pose.fabrik_solve()
         update()
-        row = rows[SOLVERS[name].label]
+        row = rows[SOLVER_NAMES[name].label]
         assert chain.iterations_used == row.iterations
         assert chain.error == pytest.approx(row.error, abs=1e-5)
         turned = sum(rotation_of(bone).angle for bone in armature.pose.bones)
@@ -227,7 +229,7 @@ def test_comparing_adds_up_how_far_bones_turn_in_every_rotation_mode(mode: str) 
         chain = set_chain(armature, "bone2", 3, make_empty("target", tuple(rng.normal(size=3))))
         before = [rotation_of(bone) for bone in bones_of(armature, chain)]
         bpy.ops.pose.fabrik_compare()
-        (compared,) = [row for row in comparison_of(chain) if row.label == SOLVERS["FABRIK"].label]
+        (compared,) = [row for row in comparison_of(chain) if row.label == SOLVER_NAMES["FABRIK"].label]
         bpy.ops.pose.fabrik_solve()
         update()
         after = [rotation_of(bone) for bone in bones_of(armature, chain)]
@@ -268,5 +270,5 @@ def test_what_takes_one_chain_only_refuses_a_loop_by_name(solver: str) -> None:
     chain.target, chain.subtarget = armature, "arm1.L"
     before = pose_of(armature)
     message = error_of(bpy.ops.pose.fabrik_solve)
-    assert "'loop'" in message and SOLVERS[solver].label in message and "loop: choose FABRIK" in message
+    assert "'loop'" in message and SOLVER_NAMES[solver].label in message and "loop: choose FABRIK" in message
     assert pose_of(armature) == before

@@ -16,7 +16,7 @@ from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import ARRAY, SCALAR, quiet
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import descend, jacobian_columns, pose_of
+from fabrik_addon.core.optimise.bounded_least_squares import descend, jacobian_columns
 from tests.unit.chains import Array, seeds
 from tests.unit.constrained_chains import feasible_coordinates, random_constrained_chain
 
@@ -59,7 +59,7 @@ def test_the_tip_moves_with_each_axis_as_the_steps_believe(seed: int, count: int
     _, core, _, coordinates = made(rng, count)
     step = 1e-6
     free = [(j, axis) for j, limits in enumerate(core.limits) for axis in range(3) if not limits.locked[axis]]
-    for (j, axis), column in zip(free, jacobian_columns(SCALAR, pose_of(SCALAR, core, coordinates)), strict=True):
+    for (j, axis), column in zip(free, jacobian_columns(SCALAR, place(SCALAR, core, coordinates)), strict=True):
         turn = coordinates[j]
         if turn[0] ** 2 + turn[2] ** 2 > 0.9:  # near half a turn a swing runs out of half-sine
             continue
@@ -79,14 +79,14 @@ def test_the_tip_comes_no_farther_and_no_bone_leaves_its_limits(seed: int, count
     target = 0.7 * rng.normal(size=3)
     before = np.linalg.norm(tip_of(core, coordinates) - target)
     for steps in (0, 1, 5, 40):
-        after, placed, error = descend(SCALAR, core, coordinates, tuple(target.tolist()), 1e-6, steps)[:3]
+        after, error, _ = descend(SCALAR, place(SCALAR, core, coordinates), tuple(target.tolist()), 1e-6, steps)
         assert error <= before + 1e-12
-        assert error == pytest.approx(np.linalg.norm(np.array(placed.joints[-1]) - target), abs=1e-12)
-        np.testing.assert_allclose(placed.joints[-1], tip_of(core, after), atol=1e-12)
-        for limits, turn in zip(core.limits, after, strict=True):
+        assert error == pytest.approx(np.linalg.norm(np.array(after.tip) - target), abs=1e-12)
+        np.testing.assert_allclose(after.tip, tip_of(core, after.coordinates), atol=1e-12)
+        for limits, turn in zip(core.limits, after.coordinates, strict=True):
             for axis in range(3):
                 assert limits.lower[axis] - 1e-9 <= turn[axis] <= limits.upper[axis] + 1e-9
-        lengths = np.linalg.norm(np.diff(np.array(placed.joints), axis=0), axis=1)
+        lengths = np.linalg.norm(np.diff(np.array(after.joints), axis=0), axis=1)
         np.testing.assert_allclose(
             lengths * constrained_chain.chain.total_length, constrained_chain.chain.links, rtol=1e-9
         )
@@ -98,7 +98,7 @@ def test_a_tip_that_is_at_the_target_stays_to_the_last_bit(seed: int, count: int
     rng = np.random.default_rng(seed)
     _, core, _, coordinates = made(rng, count)
     target = tuple((tip_of(core, coordinates) + 1e-5).tolist())
-    assert descend(SCALAR, core, coordinates, target, 1e-4, 40)[0] == coordinates
+    assert descend(SCALAR, place(SCALAR, core, coordinates), target, 1e-4, 40)[0].coordinates == coordinates
 
 
 @given(seeds, st.integers(1, 4))
@@ -106,7 +106,8 @@ def test_a_tip_that_is_at_the_target_stays_to_the_last_bit(seed: int, count: int
 def test_what_is_locked_does_not_turn(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     _, core, _, coordinates = made(rng, count)
-    after = descend(SCALAR, core, coordinates, tuple((0.6 * rng.normal(size=3)).tolist()), 1e-6, 20)[0]
+    target = tuple((0.6 * rng.normal(size=3)).tolist())
+    after = descend(SCALAR, place(SCALAR, core, coordinates), target, 1e-6, 20)[0].coordinates
     for limits, old, new in zip(core.limits, coordinates, after, strict=True):
         for axis, is_locked in enumerate(limits.locked):
             assert not is_locked or new[axis] == pytest.approx(old[axis], abs=1e-12)
@@ -124,10 +125,11 @@ def test_many_items_are_each_by_itself(seed: int, count: int) -> None:
     assert whole is not None
     items: list[Any] = [tuple(np.full(7, part) for part in turn) for turn in coordinates]
     with quiet():
-        after, _, errors = descend(ARRAY, whole, items, tuple(targets.T), 1e-6, 3)[:3]
+        after, errors, _ = descend(ARRAY, place(ARRAY, whole, items), tuple(targets.T), 1e-6, 3)
     for item, target in enumerate(targets.tolist()):
-        single, _, error = descend(SCALAR, core, coordinates, tuple(target), 1e-6, 3)[:3]
+        single, error, _ = descend(SCALAR, place(SCALAR, core, coordinates), tuple(target), 1e-6, 3)
         assert errors[item] == pytest.approx(error, abs=CLOSE)
         # At half a turn of swing a twist and another swing are the same, and rounding chooses between them.
-        if all(math.hypot(x, z) < 0.95 for x, _, z in single):
-            np.testing.assert_allclose([[part[item] for part in turn] for turn in after], single, atol=10 * CLOSE)
+        if all(math.hypot(x, z) < 0.95 for x, _, z in single.coordinates):
+            found = [[part[item] for part in turn] for turn in after.coordinates]
+            np.testing.assert_allclose(found, single.coordinates, atol=10 * CLOSE)

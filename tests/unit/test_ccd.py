@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fabrik_addon.core import start_from
 from fabrik_addon.core.fabrik.passes import links_of
 from fabrik_addon.core.math.operations import SCALAR, Point
-from fabrik_addon.core.optimise.constrained_reach import coordinates_of
+from fabrik_addon.core.optimise.constrained_reach import pose_of
 from fabrik_addon.core.solvers.ccd import LARGEST_CCD_ROTATION, ccd_sweep, rotate_within_limits
 from tests.unit.chains import Array, link_lengths, random_pose, seeds, unit
 from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
@@ -76,12 +76,9 @@ def test_within_limits_no_sweep_takes_the_tip_away(seed: int, count: int) -> Non
     core = start_from(constrained_chain.chain, feasible_pose(rng, constrained_chain))
     if core.constrained_chain is None:
         return
-    coordinates = coordinates_of(SCALAR, core.constrained_chain, core.frames)
+    pose = pose_of(SCALAR, core.constrained_chain, core.frames)
     target = tuple(rng.normal(size=3).tolist())
-    errors = [
-        rotate_within_limits(SCALAR, core.constrained_chain, coordinates, target, 1e-6, sweeps)[2]
-        for sweeps in range(6)
-    ]
+    errors = [rotate_within_limits(SCALAR, pose, target, 1e-6, sweeps)[1] for sweeps in range(6)]
     assert all(after <= before + 1e-12 for before, after in pairwise(errors))
     if not any(core.constrained_chain.limits[0].locked) and count == 1:
         assert errors[-1] <= errors[0] or errors[0] == pytest.approx(errors[-1])

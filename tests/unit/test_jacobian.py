@@ -16,8 +16,8 @@ from fabrik_addon.core import Goals, Options, Pose, Status, plain_chain, solve, 
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.optimise import constrained_reach
 from fabrik_addon.core.optimise.bounded_least_squares import descend
-from fabrik_addon.core.optimise.constrained_reach import coordinates_of
-from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, descend_to
+from fabrik_addon.core.optimise.constrained_reach import pose_of
+from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, descend_freely
 from fabrik_addon.core.solvers.jacobian import JACOBIAN_TRANSPOSE, PINV, TRANSPOSE
 from tests.unit.chains import Array, random_pose, seeds, unit
 from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
@@ -85,7 +85,7 @@ def test_a_small_step_is_the_one_of_the_textbook(rule: Rule, seed: int, count: i
         coordinates = np.linalg.pinv(j, rcond=1e-3) @ residual
     else:
         coordinates = j.T @ np.linalg.solve(j @ j.T + rule.first * np.eye(3), residual)
-    found = chain_of(joints).stepped(SCALAR, tuple(residual.tolist()), rule, rule.first)
+    found = chain_of(joints).stepped(SCALAR, tuple(residual.tolist()), rule.first, rule.solution)
     np.testing.assert_allclose(np.array(found.points), turned(joints, coordinates.reshape(-1, 3)), atol=1e-8)
 
 
@@ -98,7 +98,7 @@ def test_no_step_takes_the_tip_away(rule: Rule, seed: int, count: int, reach: fl
     target = tuple((reach * unit(rng.normal(size=3))).tolist())
     errors = []
     for steps in range(12):
-        body, error, used = descend_to(SCALAR, chain_of(joints), target, 1e-9, steps, rule)
+        body, error, used = descend_freely(SCALAR, chain_of(joints), target, 1e-9, steps, rule)
         assert error == pytest.approx(float(np.linalg.norm(np.subtract(body.tip, target))), abs=1e-12)
         assert used <= steps
         errors.append(error)
@@ -114,9 +114,9 @@ def test_no_step_takes_the_tip_away_within_limits_either(rule: Rule, seed: int, 
     core = start_from(constrained_chain.chain, feasible_pose(rng, constrained_chain))
     if core.constrained_chain is None:
         return
-    coordinates = coordinates_of(SCALAR, core.constrained_chain, core.frames)
+    pose = pose_of(SCALAR, core.constrained_chain, core.frames)
     target = tuple(rng.normal(size=3).tolist())
-    errors = [descend(SCALAR, core.constrained_chain, coordinates, target, 1e-6, steps, rule)[2] for steps in range(8)]
+    errors = [descend(SCALAR, pose, target, 1e-6, steps, rule)[1] for steps in range(8)]
     assert all(after <= before for before, after in pairwise(errors))
 
 
@@ -127,7 +127,7 @@ def test_no_joint_turns_far_in_a_step(rule: Rule, seed: int, count: int) -> None
     rng = np.random.default_rng(seed)
     joints = random_joints(rng, count)
     residual = tuple((10.0 * rng.normal(size=3)).tolist())
-    body = chain_of(joints).stepped(SCALAR, residual, rule, rule.first)
+    body = chain_of(joints).stepped(SCALAR, residual, rule.first, rule.solution)
     before, after = unit(np.diff(joints, axis=0)), unit(np.array(body.links))
     bends = [np.arccos(np.clip(np.sum(d[1:] * d[:-1], axis=1), -1.0, 1.0)) for d in (before, after)]
     assert np.abs(bends[1] - bends[0]).max(initial=0.0) <= 0.5 + 1e-6
@@ -137,9 +137,9 @@ def test_the_pseudo_inverse_leaves_out_what_it_can_hardly_do() -> None:
     """A chain that is all but straight can't be pulled along its line: there the step is none, not a wild one."""
     bend = 1e-5
     joints = np.array([[0.0, 0.0, 0.0], [0.0, np.cos(bend), np.sin(bend)], [0.0, 2.0 * np.cos(bend), 0.0]]) / 2.0
-    pulled = chain_of(joints).stepped(SCALAR, (0.0, -0.1, 0.0), PINV, 1.0)
+    pulled = chain_of(joints).stepped(SCALAR, (0.0, -0.1, 0.0), 1.0, PINV.solution)
     np.testing.assert_allclose(np.array(pulled.points), joints, atol=1e-6)
-    damped = chain_of(joints).stepped(SCALAR, (0.0, -0.1, 0.0), DAMPED, 1e-7)
+    damped = chain_of(joints).stepped(SCALAR, (0.0, -0.1, 0.0), 1e-7, DAMPED.solution)
     assert np.abs(np.array(damped.points) - joints).max() > 1e-3
 
 
@@ -201,7 +201,7 @@ def test_damped_least_squares_start_from_no_pose_twice(monkeypatch: pytest.Monke
     rotate_least = constrained_reach.rotate_least
 
     def recorded(*arguments: Any) -> Any:
-        starts.append([tuple(turn) for turn in arguments[2]])
+        starts.append([tuple(turn) for turn in arguments[1].coordinates])
         return rotate_least(*arguments)
 
     monkeypatch.setattr(constrained_reach, "rotate_least", recorded)

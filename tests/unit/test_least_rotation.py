@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import solve, start_from
-from fabrik_addon.core.math.operations import ARRAY, SCALAR, quiet
-from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
+from fabrik_addon.core.math.operations import ARRAY, SCALAR, Component, Vector, quiet
+from fabrik_addon.core.model.constrained_chain import ConstrainedChain, ConstrainedPose, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
 from fabrik_addon.core.optimise.least_rotation import Termination, rotate_least
 from scripts.benchmark.limit_sets import ConstrainedBones, angle_of, inverse, own_turns, product
@@ -45,18 +46,29 @@ def within_limits(rng: np.random.Generator, core: ConstrainedChain) -> list[Swin
 
 
 def near(
-    rng: np.random.Generator, core: ConstrainedChain, coordinates: list[SwingTwist], size: float
+    rng: np.random.Generator, core: ConstrainedChain, coordinates: Sequence[SwingTwist], size: float
 ) -> list[SwingTwist]:
     """Feasible turns a bit away."""
     moved = [tuple(np.array(turn) + size * rng.normal(size=3)) for turn in coordinates]
     return [clamp(SCALAR, limits, tuple(map(float, turn))) for limits, turn in zip(core.limits, moved, strict=True)]
 
 
-def tip_of(core: ConstrainedChain, coordinates: list[SwingTwist]) -> Array:
+def tip_of(core: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Array:
     return np.array(place(SCALAR, core, coordinates).joints[-1])
 
 
-def turned(core: ConstrainedChain, coordinates: list[SwingTwist], reference: list[SwingTwist]) -> float:
+def rotated(
+    core: ConstrainedChain,
+    start: Sequence[SwingTwist],
+    reference: Sequence[SwingTwist],
+    target: Vector,
+    termination: Termination,
+) -> tuple[ConstrainedPose, Component]:
+    """The pose that the descent from some turns ends in, and its tip's distance from the target."""
+    return rotate_least(SCALAR, place(SCALAR, core, start), reference, target, termination)
+
+
+def turned(core: ConstrainedChain, coordinates: Sequence[SwingTwist], reference: Sequence[SwingTwist]) -> float:
     """How far turns are from the reference pose: squared, a stiff axis counting more."""
     off = np.square(np.array(coordinates) - np.array(reference))
     return float((off / np.array(core.weights)).sum())
@@ -68,12 +80,10 @@ def test_what_comes_out_is_feasible_and_its_error_true(seed: int, count: int) ->
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     target = 0.7 * rng.normal(size=3)
-    after, placed, error = rotate_least(
-        SCALAR, core, reference, reference, tuple(target.tolist()), Termination(1e-4, 40)
-    )
-    assert error == pytest.approx(np.linalg.norm(np.array(placed.joints[-1]) - target), abs=1e-12)
-    np.testing.assert_allclose(placed.joints[-1], tip_of(core, after), atol=1e-12)
-    for limits, turn in zip(core.limits, after, strict=True):
+    after, error = rotated(core, reference, reference, tuple(target.tolist()), Termination(1e-4, 40))
+    assert error == pytest.approx(np.linalg.norm(np.array(after.tip) - target), abs=1e-12)
+    np.testing.assert_allclose(after.tip, tip_of(core, after.coordinates), atol=1e-12)
+    for limits, turn in zip(core.limits, after.coordinates, strict=True):
         for axis in range(3):
             assert limits.lower[axis] - 1e-9 <= turn[axis] <= limits.upper[axis] + 1e-9
 
@@ -83,7 +93,7 @@ def test_the_reference_pose_stays_to_the_last_bit_where_it_reaches(seed: int, co
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     target = tuple((tip_of(core, reference) + 1e-5).tolist())
-    assert rotate_least(SCALAR, core, reference, reference, target, Termination(1e-4, 40))[0] == reference
+    assert rotated(core, reference, reference, target, Termination(1e-4, 40))[0].coordinates == reference
 
 
 @given(seeds, st.integers(3, 6))
@@ -93,16 +103,16 @@ def test_no_pose_near_by_reaches_with_less_turn(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     core, reference = made(rng, count)
     target = tuple(tip_of(core, near(rng, core, reference, 0.1)).tolist())
-    after, _, error = rotate_least(SCALAR, core, reference, reference, target, Termination(1e-4, 60))
+    pose, error = rotated(core, reference, reference, target, Termination(1e-4, 60))
+    after = pose.coordinates
     if error > 1e-4:
         return
     for _ in range(5):
-        other, _, other_error = rotate_least(
-            SCALAR, core, near(rng, core, after, 0.02), near(rng, core, after, 0.02), target, Termination(1e-6, 60)
-        )
+        start, other_reference = near(rng, core, after, 0.02), near(rng, core, after, 0.02)
+        other, other_error = rotated(core, start, other_reference, target, Termination(1e-6, 60))
         if other_error <= 1e-6:
             # Of the distance, not its square, a thousandth is where steps end and the tolerance what a tip may be off.
-            assert np.sqrt(turned(core, after, reference)) <= np.sqrt(turned(core, other, reference)) + 0.02
+            assert np.sqrt(turned(core, after, reference)) <= np.sqrt(turned(core, other.coordinates, reference)) + 0.02
 
 
 @given(seeds)
@@ -149,13 +159,13 @@ def test_many_items_are_each_by_itself(seed: int, count: int) -> None:
     targets = [tip_of(core, near(rng, core, reference, 0.1)) for _ in range(4)]
     items: list[Any] = [tuple(np.full(4, part) for part in turn) for turn in reference]
     with quiet():
-        after, _, errors = rotate_least(ARRAY, core, items, items, tuple(np.array(targets).T), Termination(1e-4, 6))
+        start = place(ARRAY, core, items)
+        after, errors = rotate_least(ARRAY, start, items, tuple(np.array(targets).T), Termination(1e-4, 6))
     for item, target in enumerate(targets):
-        single, _, error = rotate_least(
-            SCALAR, core, reference, reference, tuple(target.tolist()), Termination(1e-4, 6)
-        )
+        single, error = rotated(core, reference, reference, tuple(target.tolist()), Termination(1e-4, 6))
         assert errors[item] == pytest.approx(error, abs=1e-5)
-        np.testing.assert_allclose([[part[item] for part in turn] for turn in after], single, atol=1e-4)
+        found = [[part[item] for part in turn] for turn in after.coordinates]
+        np.testing.assert_allclose(found, single.coordinates, atol=1e-4)
 
 
 @pytest.mark.parametrize("constrained", [SPINE, HINGES], ids=lambda each: each.name)
@@ -167,10 +177,10 @@ def test_more_steps_rotate_no_bone_further(constrained: ConstrainedBones) -> Non
     changes = []
     for target in feasible_targets(rng, constrained, 400):
         goal, reference = tuple(target.tolist()), within_limits(rng, core)
-        found, _, error = rotate_least(SCALAR, core, reference, reference, goal, Termination(1e-4, 40))
-        further, _, further_error = rotate_least(SCALAR, core, found, reference, goal, Termination(1e-4, 300, 1e-5))
+        found, error = rotated(core, reference, reference, goal, Termination(1e-4, 40))
+        further, further_error = rotate_least(SCALAR, found, reference, goal, Termination(1e-4, 300, 1e-5))
         if max(error, further_error) <= 1e-4:
-            changes.append(np.abs(np.array(further) - np.array(found)).max())
+            changes.append(np.abs(np.array(further.coordinates) - np.array(found.coordinates)).max())
     assert len(changes) >= 250
     assert np.percentile(changes, 99) < 4e-3
 
@@ -183,10 +193,10 @@ def test_an_item_beyond_reach_stays_whatever_its_neighbour_does() -> None:
     beyond, beside = np.array([0.3, 1.4, 0.2]), None
     while beside is None:
         reference, target = within_limits(rng, core), rng.uniform(-0.7, 0.7, 3)
-        error = rotate_least(SCALAR, core, reference, reference, tuple(target.tolist()), Termination(1e-4, 40))[2]
+        _, error = rotated(core, reference, reference, tuple(target.tolist()), Termination(1e-4, 40))
         beside = target if 1e-3 < error < 0.02 else None
     items: list[Any] = [tuple(np.full(2, part) for part in turn) for turn in reference]
     both = tuple(np.array([beyond, beside]).T)
     with quiet():
-        after, _, _ = rotate_least(ARRAY, core, items, items, both, Termination(1e-4, 40))
-    np.testing.assert_array_equal([[part[0] for part in turn] for turn in after], reference)
+        after, _ = rotate_least(ARRAY, place(ARRAY, core, items), items, both, Termination(1e-4, 40))
+    np.testing.assert_array_equal([[part[0] for part in turn] for turn in after.coordinates], reference)

@@ -79,7 +79,8 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
     """Jacobian columns, and their change by every axis that rotates them, against finite differences."""
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 1)
-    placed, step = _place(bones, coordinates), 1e-6
+    target, step = np.zeros((1, 3)), 1e-6
+    placed = _place(bones, coordinates, target)
     bone, axis = bones.axes.numbers
     for a in range(len(bone)):
         if coordinates[0, bone[a], 0] ** 2 + coordinates[0, bone[a], 2] ** 2 > 0.8:
@@ -88,7 +89,7 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
         for sign in (1.0, -1.0):
             moved = coordinates.copy()
             moved[0, bone[a], axis[a]] += sign * step
-            ends.append(_place(bones, moved))
+            ends.append(_place(bones, moved, target))
         np.testing.assert_allclose(placed.columns[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
         for b in range(len(bone)):
             is_whole = bones.axes.follows[a, b] == 1.0
@@ -110,13 +111,13 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
     target, step = rng.normal(size=(1, 3)), 1e-6
 
     def gradient(moved: Array) -> Array:
-        placed = _place(bones, moved)
-        first: Array = -(placed.columns @ (target - placed.tips)[:, :, None])[..., 0]
+        placed = _place(bones, moved, target)
+        first: Array = -(placed.columns @ placed.residual[:, :, None])[..., 0]
         return first
 
-    placed, (bone, kind) = _place(bones, coordinates), bones.axes.numbers
+    placed, (bone, kind) = _place(bones, coordinates, target), bones.axes.numbers
     damping = np.full((1, len(bone)), 0.1)
-    second = _second_derivative(bones.axes, placed.spins, placed.columns, target - placed.tips, damping)
+    second = _second_derivative(bones.axes, placed.spins, placed.columns, placed.residual, damping)
     second[0] -= np.diag(damping[0])
     for a, axis in enumerate(bones.axes.free):
         ends = []
@@ -160,7 +161,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     ).constrained_chain
     assert core is not None
     pose = [tuple(turn) for turn in after[0].tolist()]
-    error = descend(SCALAR, core, pose, tuple(targets[0].tolist()), 1e-6, 30)[2]
+    _, error, _ = descend(SCALAR, place(SCALAR, core, pose), tuple(targets[0].tolist()), 1e-6, 30)
     assert error >= 0.99 * errors[0] - 1e-3
 
 

@@ -48,9 +48,8 @@ def test_points_have_the_components_of_vectors() -> None:
 def test_one_pose_is_active_or_done() -> None:
     assert SCALAR.active_indices(True) is None
     assert SCALAR.active_indices(False) is not None
-    into = [0.0, 0.0]
-    SCALAR.scatter(True, into, SCALAR.gather(SCALAR.active_indices(False), [1.0, 2.0]))
-    assert into == [1.0, 2.0]
+    values = SCALAR.gather(SCALAR.active_indices(False), [1.0, 2.0])
+    assert SCALAR.scattered(True, [0.0, 0.0], values) == [1.0, 2.0]
 
 
 def test_parts_are_in_the_places_of_the_items_that_they_were_gathered_from() -> None:

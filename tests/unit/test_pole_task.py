@@ -16,8 +16,7 @@ from fabrik_addon.core import Goals, Pose, Status, plain_chain, solve, solve_com
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.joint_limits import swing_twist
-from fabrik_addon.core.optimise.bounded_least_squares import pose_of
-from fabrik_addon.core.optimise.constrained_reach import coordinates_of
+from fabrik_addon.core.optimise.constrained_reach import pose_of
 from fabrik_addon.core.optimise.pole_task import bend_toward_pole, pole_angle, pole_gradient
 from scripts.benchmark.limit_sets import (
     CLAVICLE_ARM,
@@ -48,7 +47,7 @@ def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int)
     swings = [swing_twist(SCALAR, tuple(q)) for q in coordinates.tolist()]
     onward = unit(rng.normal(size=3))
     free = [(j, axis) for j, limits in enumerate(core.limits) for axis in range(3) if not limits.locked[axis]]
-    gradient = pole_gradient(SCALAR, pose_of(SCALAR, core, swings), tuple(onward.tolist()))
+    gradient = pole_gradient(SCALAR, place(SCALAR, core, swings), tuple(onward.tolist()))
     slopes = dict(zip(free, gradient, strict=True))
     step = 1e-6
     for j, turn in enumerate(swings):
@@ -128,7 +127,7 @@ def test_a_nearly_straight_chain_with_a_free_root_points_at_its_pole(bend: float
     core = start.constrained_chain
     assert core is not None
     seen = [tuple((0.5 * point).tolist()) for point in (tip, pole)]
-    _, placed = bend_toward_pole(SCALAR, core, coordinates_of(SCALAR, core, start.frames), seen[0], seen[1], 1e-4)
+    placed = bend_toward_pole(SCALAR, pose_of(SCALAR, core, start.frames), seen[0], seen[1], 1e-4)
     assert np.linalg.norm(np.array(placed.joints[-1]) - seen[0]) < 1e-4
     assert np.degrees(pole_angle(SCALAR, placed.joints, *seen)) < 0.1
 

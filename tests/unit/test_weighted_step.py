@@ -17,7 +17,7 @@ from fabrik_addon.core.optimise.cost_model import CostModel, PoseCost, Swings, c
 from fabrik_addon.core.optimise.newton_step import newton_step
 from fabrik_addon.core.optimise.task_loss import OF_BODY, Loss, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import PositionTask, State, state_of
+from fabrik_addon.core.optimise.tasks import PositionTask, State
 from fabrik_addon.core.optimise.weighted_descent import NEAR, Beginning, least_cost
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
@@ -29,7 +29,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
     """A coordinate that isn't held at its limit any more is free: taken to the other limit it was so in 6 of 200."""
     start = start_tree(*y_tree())
     stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
-    state = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    state = State(start.tree, *start.arrays, start.unshifted)
     count = len(stack.weights)
     none = np.zeros(0, np.intp)
     swings = Swings(none, none, np.zeros(0), np.zeros(0))
@@ -63,7 +63,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
 def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int) -> None:
     start = start_tree(*y_tree())
     stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
-    state = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    state = State(start.tree, *start.arrays, start.unshifted)
     count = len(stack.weights)
     rng = np.random.default_rng(seed)
     jacobian, residual = rng.normal(size=(ROWS, count)), rng.normal(size=ROWS)
@@ -103,7 +103,7 @@ def test_a_descent_of_bones_that_are_stiff_about_one_axis_ends_at_a_minimum(stif
     start = start_tree(chain, Pose(joints, np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))))
     target = (1.6 / start.unit, 1.0 / start.unit, 1.2 / start.unit)
     stack = TaskStack(start.tree, [[], [(PositionTask(3, target), 1.0)]], False)
-    rest = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    rest = State(start.tree, *start.arrays, start.unshifted)
     found, _, is_done, _ = least_cost(stack, rest, rest, 80, OF_BODY, NEAR)
     assert is_done
     loss, step = loss_of(stack, OF_BODY), 1e-6
@@ -137,7 +137,7 @@ def test_a_residual_that_changes_sides_counts_as_stiff() -> None:
     rng = np.random.default_rng(1)
     start = start_tree(*y_tree())
     stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
-    state = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    state = State(start.tree, *start.arrays, start.unshifted)
     jacobian, residual = rng.normal(size=(ROWS, 5)), rng.normal(size=ROWS)
     _, weights = loss.of(residual)
     here = PoseCost(state, residual, np.zeros(5), weights, 0.0, 0.0)
@@ -162,7 +162,7 @@ def test_a_residual_that_changes_sides_counts_as_stiff() -> None:
 def test_forces_of_the_solution_before_lead_to_the_same_pose_in_fewer_steps() -> None:
     """A target beyond reach goes on by a little, and pulls with nearly the force that it had."""
     start = start_tree(*y_tree())
-    rest = state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    rest = State(start.tree, *start.arrays, start.unshifted)
     steps = [0, 0]
     for seed in range(20):
         far = np.random.default_rng(seed).normal(size=3)
@@ -192,7 +192,7 @@ def limited(lower: Sequence[float], upper: Sequence[float]) -> tuple[TaskStack, 
     count = len(chain.lengths)
     start = start_tree(replace(chain, lower=np.tile(lower, (count, 1)), upper=np.tile(upper, (count, 1))), pose)
     stack = TaskStack(start.tree, [[(PositionTask(9, (9.0, 4.0, -3.0)), 1.0)]], False)
-    return stack, state_of(start.tree, start.coordinates, [(0.0, 0.0, 0.0)])
+    return stack, State(start.tree, *start.arrays, start.unshifted)
 
 
 def hessian_at(stack: TaskStack, state: State) -> tuple[Loss, CostModel, Array]:

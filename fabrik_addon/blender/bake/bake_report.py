@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core import SOLVERS, Status
+from ...core import Status
+from ...core.solvers.names import SOLVER_NAMES
 from ..rig.last_results import Result, keep_result
 from ..rig.wording import plain
 from .group_track import BakedChain, UnreachedFrame
@@ -37,7 +38,7 @@ def sentence_of(chain: BakedChain) -> str:
 
 def _why(chain: BakedChain, unreached: UnreachedFrame) -> str:
     if unreached.status == Status.STALLED.name and chain.solver != "FABRIK":
-        return f"{SOLVERS[chain.solver].label} needs more iterations: increase Iterations, or choose FABRIK"
+        return f"{SOLVER_NAMES[chain.solver].label} needs more iterations: increase Iterations, or choose FABRIK"
     return _WORDS[unreached.status]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...core import SOLVERS
 from ...core.model.joint_limits import joint_limits, outside_by
+from ...core.solvers.names import SOLVER_NAMES
 from ..rig.rotation_channel import rotation_from
 from ..rig.wording import plain
 from .solve_chain_bones import SolvedChain, solve_snapshot
@@ -56,11 +57,12 @@ def compare_solvers(snapshot: Snapshot) -> list[Compared]:
     options = replace(snapshot.options, moves_root=False, stretch_max=1.0)
     compared = []
     for name, method in SOLVERS.items():
+        label = SOLVER_NAMES[name].label
         if refusal := method.refusal(snapshot.chain):
-            compared.append(Compared(method.label, refusal))
+            compared.append(Compared(label, refusal))
             continue
         problem = replace(snapshot, options=replace(options, solver=name), influence=1.0)
-        compared.append(_measured(method.label, problem))
+        compared.append(_measured(label, problem))
     return compared
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, cast
 
 from mathutils import Quaternion, Vector
 
-from ...core import SOLVERS, Status
+from ...core import Status
 from ...core.model.joint_limits import axes_at_limit, joint_limits
+from ...core.solvers.names import SOLVER_NAMES
 from ..rig.bone_limits import euler_limits_of, left_by
 from ..rig.last_results import Result
 from ..rig.rotation_channel import has_locks, rotation_from
@@ -73,7 +74,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     if status is Status.REACHED and not reasons:
         reasons.append("Blender's single precision allows no smaller error")
     if status is not Status.REACHED and _has_used_iterations(solved):
-        label = SOLVERS[snapshot.options.solver].label
+        label = SOLVER_NAMES[snapshot.options.solver].label
         reasons.append(
             f"{label} has used all of its {solved.iterations} iterations: increase Iterations, or choose FABRIK"
         )

@@ -10,7 +10,7 @@ from ..math.operations import Array
 from .limbs import Limb, Limbs, Pair, end_point
 from .part import Role, Side
 from .rest_skeleton import RestSkeleton
-from .symmetry import Plane, Subtrees
+from .symmetry import Plane
 
 GROUND = 0.15
 """Height of the end of a limb, in units of the skeleton's height, up to which the limb stands on the ground."""
@@ -54,7 +54,6 @@ class Anatomy:
     """A skeleton with its plane of symmetry, its limbs and up."""
 
     skeleton: RestSkeleton
-    trees: Subtrees
     plane: Plane
     limbs: Limbs
     pairs: list[Pair]
@@ -121,10 +120,10 @@ class Anatomy:
 
     def has_head(self, legs: Pair) -> bool:
         """Return whether central bones lead on from the bone that the legs hang from."""
-        reach = [
-            self.trees.lengths[child] for child in self.skeleton.children[legs.parent] if child in self.limbs.central
-        ]
-        return max(reach, default=0.0) > 0.2 * legs.length
+        lengths, children = self.skeleton.subtrees.lengths, self.skeleton.children[legs.parent]
+        return (
+            max((lengths[child] for child in children if child in self.limbs.central), default=0.0) > 0.2 * legs.length
+        )
 
     def _ankle(self, points: Array) -> int:
         """Return the joint after which a leg leads forward more than down."""

@@ -52,8 +52,8 @@ class NameReading:
     """Whether the name says that the bone is what the whole rig hangs from; it may be the hips all the same."""
 
 
-def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
-    """Return what each name says, and the name of the convention that was taken."""
+def read_names(names: Sequence[str]) -> list[NameReading]:
+    """Return what each name says."""
     tokens = _without_common_prefix([_tokens(name) for name in names])
     words, sides = zip(*_with_bare_marks([_word_and_side(line) for line in tokens]), strict=True)
     convention = _fitting(words)
@@ -61,7 +61,7 @@ def read_names(names: Sequence[str]) -> tuple[list[NameReading], str]:
         _reading(word, side, [token.lower() for token in line], convention)
         for word, side, line in zip(words, sides, tokens, strict=True)
     ]
-    return _widen_spine(readings), convention.name
+    return _widen_spine(readings)
 
 
 def eye_side(name: str) -> Side | None:

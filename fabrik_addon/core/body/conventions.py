@@ -15,7 +15,6 @@ _USUAL = "spine spine; neck neck; head head; upper_arm upperarm; hand hand; foot
 class Convention(NamedTuple):
     """A convention; where two fit a skeleton equally well, the earlier one is taken."""
 
-    name: str
     prefix: str
     words: Mapping[str, frozenset[Role]]
     """Roles by word: several where a word is in several lines, none where it names a bone that is no part of a body."""
@@ -23,13 +22,13 @@ class Convention(NamedTuple):
 
 def _convention(table: str) -> Convention:
     head, _, body = table.partition("\n")
-    name, _, prefix = head.partition("]")
+    _, _, prefix = head.partition("]")
     lines = {**_rows(_USUAL), **_rows(body)}
     words: dict[str, frozenset[Role]] = dict.fromkeys(lines.pop("-", []), frozenset())
     for role, line in lines.items():
         for word in line:
             words[word] = words.get(word, frozenset()) | {Role[role.upper()]}
-    return Convention(name, prefix.strip(), words)
+    return Convention(prefix.strip(), words)
 
 
 def _rows(body: str) -> dict[str, list[str]]:

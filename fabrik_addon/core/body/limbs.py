@@ -10,7 +10,7 @@ import numpy as np
 
 from ..math.operations import Array
 from .rest_skeleton import RestSkeleton
-from .symmetry import SHORT, Plane, Subtrees, first_distinct, likeness
+from .symmetry import SHORT, Plane, first_distinct
 
 LONG = 0.1
 """Length of a limb, in units of the skeleton's size, below which it is a detail: an ear, a breast, a jaw."""
@@ -75,44 +75,45 @@ class Limbs:
     """The bones that belong to no limb: trunk, head, tail."""
 
 
-def find_limbs(skeleton: RestSkeleton, trees: Subtrees, plane: Plane) -> Limbs:
+def find_limbs(skeleton: RestSkeleton, plane: Plane) -> Limbs:
     """Return the limbs: what hangs from the trunk in mirrored pairs, or leads away from the plane."""
     pairs, singles, central = [], [], set[int]()
+    lengths = skeleton.subtrees.lengths
     roots = tuple(place for place, parent in enumerate(skeleton.parents) if parent < 0)
     stack: list[tuple[int, tuple[int, ...]]] = [(-1, roots)]
     while stack:
         parent, children = stack.pop()
-        twins = _twins(skeleton, trees, plane, children)
+        twins = _twins(skeleton, plane, children)
         for a, b in twins:
-            first, second = first_distinct(skeleton, trees, a, b)
+            first, second = first_distinct(skeleton, a, b)
             start = 0.5 * (skeleton.heads[first] + skeleton.heads[second])
-            if min(trees.lengths[a], trees.lengths[b]) >= LONG * skeleton.size:
+            if min(lengths[a], lengths[b]) >= LONG * skeleton.size:
                 if plane.distance(skeleton.heads[first]) < 0.0:
                     a, b = b, a
-                pairs.append(Pair(take_limb(skeleton, trees, a, parent), take_limb(skeleton, trees, b, parent), start))
+                pairs.append(Pair(take_limb(skeleton, a, parent), take_limb(skeleton, b, parent), start))
         paired = {place for twin in twins for place in twin}
         for child in children:
             if child in paired:
                 continue
-            if plane.confidence > 0.0 and _leads_away(skeleton, trees, plane, child):
-                if trees.lengths[child] >= LONG * skeleton.size:
-                    singles.append(take_limb(skeleton, trees, child, parent))
+            if plane.confidence > 0.0 and _leads_away(skeleton, plane, child):
+                if lengths[child] >= LONG * skeleton.size:
+                    singles.append(take_limb(skeleton, child, parent))
             else:
                 central.add(child)
                 stack.append((child, skeleton.children[child]))
     return Limbs(tuple(pairs), tuple(singles), frozenset(central))
 
 
-def take_limb(skeleton: RestSkeleton, trees: Subtrees, first: int, parent: int) -> Limb:
+def take_limb(skeleton: RestSkeleton, first: int, parent: int) -> Limb:
     """Return the limb that starts with a bone: along the main bones to the digits or the end."""
     path, digits = [first], list[tuple[int, ...]]()
-    along = 0.0
-    while trees.main[path[-1]] >= 0:
+    along, main = 0.0, skeleton.subtrees.main
+    while main[path[-1]] >= 0:
         last = path[-1]
-        digits = _digits(skeleton, trees, last, along)
+        digits = _digits(skeleton, last, along)
         if digits:
             break
-        path.append(trees.main[last])
+        path.append(main[last])
         along += skeleton.distance(last, path[-1])
     heads = skeleton.heads[path]
     starts = [digit[0] for digit in digits]
@@ -129,16 +130,17 @@ def end_point(skeleton: RestSkeleton, place: int) -> Array:
     return skeleton.heads[place] + own * (min(1.0, most / length) if length > 0.0 else 0.0)
 
 
-def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -> list[tuple[int, ...]]:
+def _digits(skeleton: RestSkeleton, place: int, along: float) -> list[tuple[int, ...]]:
     """Return the chains of digits that start at a bone; empty if it doesn't end a limb.
 
     Three branches of at least 0.35 of the longest one's length, or two of two bones each, none longer than 0.8 of the
     limb before them. A branch of a digit is a digit too: Rigify's thumb hangs from the palm bone of the index finger.
     """
+    trees = skeleton.subtrees
     reaches = {
         child: skeleton.distance(place, child) + trees.lengths[child]
         for child in skeleton.children[place]
-        if trees.main[child] >= 0 or not _is_inside(skeleton, trees, place, child)
+        if trees.main[child] >= 0 or not _is_inside(skeleton, place, child)
     }
     longest = max(reaches.values(), default=0.0)
     branches = [child for child, reach in reaches.items() if reach >= 0.35 * longest]
@@ -160,24 +162,25 @@ def _digits(skeleton: RestSkeleton, trees: Subtrees, place: int, along: float) -
     return digits
 
 
-def _is_inside(skeleton: RestSkeleton, trees: Subtrees, place: int, child: int) -> bool:
+def _is_inside(skeleton: RestSkeleton, place: int, child: int) -> bool:
     """Return whether a child's head lies on the line to the bone along which a limb goes on: a twist bone's does."""
-    if trees.main[place] in (-1, child):
+    main = skeleton.subtrees.main[place]
+    if main in (-1, child):
         return False
-    share, aside = skeleton.beside(place, trees.main[place], skeleton.heads[child])
+    share, aside = skeleton.beside(place, main, skeleton.heads[child])
     return share < 0.95 and aside < 0.05
 
 
-def _twins(skeleton: RestSkeleton, trees: Subtrees, plane: Plane, children: tuple[int, ...]) -> list[tuple[int, int]]:
+def _twins(skeleton: RestSkeleton, plane: Plane, children: tuple[int, ...]) -> list[tuple[int, int]]:
     """Return the pairs of siblings that the plane mirrors, the most alike first."""
-    least = SHORT * skeleton.size
+    least, trees = SHORT * skeleton.size, skeleton.subtrees
     long = trees.longest(children, least)
     found = []
     for a, b in combinations(long, 2):
-        like = likeness(trees, a, b)
+        like = trees.likeness(a, b)
         if like < 0.3:
             continue
-        first, second = first_distinct(skeleton, trees, a, b)
+        first, second = first_distinct(skeleton, a, b)
         between = skeleton.heads[first] - skeleton.heads[second]
         apart = float(np.linalg.norm(between))
         aside = 0.5 * (plane.distance(skeleton.heads[first]) + plane.distance(skeleton.heads[second]))
@@ -197,9 +200,9 @@ def _twins(skeleton: RestSkeleton, trees: Subtrees, plane: Plane, children: tupl
     return twins
 
 
-def _leads_away(skeleton: RestSkeleton, trees: Subtrees, plane: Plane, place: int) -> bool:
+def _leads_away(skeleton: RestSkeleton, plane: Plane, place: int) -> bool:
     """Return whether a bone without a twin starts a limb: one that is off the plane along its whole length."""
-    near = 0.02 * skeleton.size
+    near, trees = 0.02 * skeleton.size, skeleton.subtrees
     long = [child for child in skeleton.children[place] if trees.lengths[child] > near]
     if abs(plane.distance(skeleton.heads[place])) < near and len(long) != 1:
         return False

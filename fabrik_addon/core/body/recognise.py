@@ -56,7 +56,7 @@ def recognise(
     """
     skeleton = read_skeleton(names, parents, heads, tails, usable)
     skeleton = _deform_bones(skeleton) or skeleton
-    readings, _convention = read_names(skeleton.names)
+    readings = read_names(skeleton.names)
     of_bone = dict(zip(skeleton.bones, readings, strict=True))
     skeleton = join_trees(skeleton, [each.root for each in readings])
     skeleton, readings = _without_controls(skeleton, [of_bone[bone] for bone in skeleton.bones])
@@ -105,7 +105,7 @@ def _deform_bones(skeleton: RestSkeleton) -> RestSkeleton | None:
     deform = [name.startswith("DEF-") for name in skeleton.names]
     if all(deform) or not any(deform):
         return None
-    readings, _ = read_names([name for name, is_deform in zip(skeleton.names, deform, strict=True) if is_deform])
+    readings = read_names([name for name, is_deform in zip(skeleton.names, deform, strict=True) if is_deform])
     if sum(bool(each.roles) for each in readings) < RICH:
         return None
     return taken(skeleton, deform)

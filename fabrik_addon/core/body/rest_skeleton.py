@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A skeleton at rest: bones, their parents among those that may take part, and what can be asked of the tree."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import exp, log
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +17,36 @@ from ..problem import FabrikError
 
 SAME_PLACE = 1e-3
 """Distance, in units of the skeleton's size, up to which two joints are in the same place."""
+
+MOST = 30
+"""Children of one bone that are compared with each other: among hundreds, those of a face, are no limbs."""
+
+
+@dataclass(frozen=True)
+class Subtrees:
+    """What is measured of the subtree that starts at each bone."""
+
+    lengths: list[float]
+    """Length along the bones to the farthest end."""
+    counts: list[int]
+    """Bones in it."""
+    main: list[int]
+    """The child along which a limb goes on; -1 at an end."""
+
+    def longest(self, places: Sequence[int], least: float) -> list[int]:
+        """Return the bones whose subtrees are at least so long, at most ``MOST`` of them, in their order."""
+        long = [place for place in places if self.lengths[place] >= least]
+        if len(long) > MOST:
+            long = sorted(sorted(long, key=lambda place: -self.lengths[place])[:MOST])
+        return long
+
+    def likeness(self, a: int, b: int) -> float:
+        """Return how alike two subtrees are in length and number of bones, 0 to 1."""
+        if not (self.lengths[a] > 0.0 and self.lengths[b] > 0.0):
+            return 0.0
+        lengths = abs(log(self.lengths[a] / self.lengths[b]))
+        counts = abs(log(self.counts[a] / self.counts[b]))
+        return exp(-3.0 * lengths - 0.7 * counts)
 
 
 @dataclass(frozen=True)
@@ -43,6 +76,49 @@ class RestSkeleton:
     def size(self) -> float:
         """Largest extent of the heads along an axis."""
         return float(np.ptp(self.heads, axis=0).max())
+
+    @cached_property
+    def subtrees(self) -> Subtrees:
+        """What is measured of the subtree that starts at each bone.
+
+        A bone at an end counts with its own length, but at most with that of the link to it, or 0.4 of it without
+        ``tails_are_true``. A limb goes on along the longest subtree; one that starts at the tail counts 1.5 times, and
+        one of several bones 1.2 times, so that the toes go on from a foot, not a marker at its heel. A single bone that
+        starts before three fifths of its parent's length is beside it: a feather.
+        """
+        count = len(self.parents)
+        heads, tails = self.heads, self.tails
+        parents = np.array(self.parents)
+        links = np.linalg.norm(heads - heads[np.maximum(parents, 0)], axis=1).tolist()
+        own = np.linalg.norm(tails - heads, axis=1).tolist()
+        at_tail = np.linalg.norm(heads - tails[np.maximum(parents, 0)], axis=1) < 0.01 * self.size
+        lengths, counts, main = [0.0] * count, [1] * count, [-1] * count
+        best = [0.0] * count
+        for place in range(count - 1, -1, -1):
+            parent, is_end = self.parents[place], not self.children[place]
+            if parent < 0:
+                lengths[place] = own[place] if is_end else lengths[place]
+                continue
+            if is_end:
+                lengths[place] = min(own[place], (1.0 if self.tails_are_true else 0.4) * links[place])
+            reach = links[place] + lengths[place]
+            lengths[parent] = max(lengths[parent], reach)
+            counts[parent] += counts[place]
+            bone, toward = tails[parent] - heads[parent], heads[place] - heads[parent]
+            if is_end and self.tails_are_true and float(toward @ bone) < 0.6 * float(bone @ bone):
+                continue
+            sure = (1.5 if at_tail[place] else 1.0) * (1.0 if is_end else 1.2)
+            if (score := reach * sure) >= best[parent]:
+                best[parent], main[parent] = score, place
+        return Subtrees(lengths, counts, main)
+
+    @cached_property
+    def tails_are_true(self) -> bool:
+        """Whether most bones with a child end where a child starts; importers that know no tails make them up."""
+        parents = np.array(self.parents)
+        inner = np.unique(parents[parents >= 0])
+        at = np.abs(self.heads - self.tails[np.maximum(parents, 0)]).max(axis=1) < 0.01 * self.size
+        return len(np.unique(parents[at & (parents >= 0)])) > 0.5 * len(inner)
 
     def distance(self, a: int, b: int) -> float:
         """Return the distance between the heads of two bones."""

@@ -14,7 +14,7 @@ from .limbs import LONG, Limb, Pair, end_point, find_limbs, take_limb
 from .part import Role
 from .rest_skeleton import RestSkeleton
 from .segments import MOST_LIMB_BONES, segment_roles
-from .symmetry import Plane, find_plane, measure_subtrees
+from .symmetry import Plane, find_plane
 from .trunk import NO_JOINT, put_trunk
 
 MOST_LIMBS = 40
@@ -46,14 +46,13 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
     if not skeleton.size > 0.0:
         plane = Plane(np.array([1.0, 0.0, 0.0]), 0.0, 0.0)
         return ShapeReading(WITH_LIMBS, up, np.array([0.0, -1.0, 0.0]), 0.0, plane, reason="the bones have no size")
-    trees = measure_subtrees(skeleton)
-    plane = find_plane(skeleton, trees)
-    limbs = find_limbs(skeleton, trees, plane)
+    plane = find_plane(skeleton)
+    limbs = find_limbs(skeleton, plane)
     pairs = _without_copies(skeleton, limbs.pairs)
     central = skeleton.heads[sorted(limbs.central)] if limbs.central else skeleton.heads
     supports = [pair for pair in pairs if not _is_detail(skeleton, pair, pairs)]
     up = _find_up(skeleton, plane, supports, central.mean(axis=0))
-    anatomy = Anatomy(skeleton, trees, plane, limbs, pairs, up)
+    anatomy = Anatomy(skeleton, plane, limbs, pairs, up)
     if _layered(skeleton):
         forward, sureness = anatomy.forward([], [])
         reason = "many bones lie in the place of others, as in a rig of controls in layers"
@@ -80,12 +79,12 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
     Empty where a pair as long hangs from another bone: the panels of a skirt hang from the hips as legs do, but arms
     hang from the chest. The plane of symmetry isn't used, since limbs all around have several.
     """
-    skeleton, trees = anatomy.skeleton, anatomy.trees
+    skeleton = anatomy.skeleton
     for base, children in enumerate(skeleton.children):
-        jointed = [child for child in children if trees.main[child] >= 0]
+        jointed = [child for child in children if skeleton.subtrees.main[child] >= 0]
         if len(jointed) < AROUND:
             continue
-        limbs = sorted((take_limb(skeleton, trees, child, base) for child in jointed), key=lambda each: -each.length)
+        limbs = sorted((take_limb(skeleton, child, base) for child in jointed), key=lambda each: -each.length)
         usual = limbs[AROUND - 1].length
         if usual < 0.25 * skeleton.size or usual < 0.5 * limbs[1].length:
             continue
@@ -140,7 +139,7 @@ def _many_legs(anatomy: Anatomy) -> Anatomy | None:
 
 def _forks(anatomy: Anatomy, limb: Limb) -> bool:
     """Return whether a chain of several bones leads off a limb before its digits: then it is a trunk, with a neck."""
-    trees, ends = anatomy.trees, {*limb.path, *(digit[0] for digit in limb.digits)}
+    trees, ends = anatomy.skeleton.subtrees, {*limb.path, *(digit[0] for digit in limb.digits)}
     beside = [child for place in limb.path for child in anatomy.skeleton.children[place] if child not in ends]
     return any(trees.main[child] >= 0 and trees.lengths[child] > 0.5 * LONG * anatomy.skeleton.size for child in beside)
 
@@ -447,7 +446,7 @@ def _with_limbs(anatomy: Anatomy, around: list[Limb]) -> ShapeReading:
 
 def _branches(anatomy: Anatomy) -> list[Limb]:
     """Return the chains of the central bones, each from a branching to an end."""
-    skeleton, trees, central = anatomy.skeleton, anatomy.trees, anatomy.limbs.central
+    skeleton, central = anatomy.skeleton, anatomy.limbs.central
     trunk = {
         above
         for limb in (*(pair.first for pair in anatomy.pairs), *anatomy.limbs.singles)
@@ -464,7 +463,7 @@ def _branches(anatomy: Anatomy) -> list[Limb]:
             children = [child for child in skeleton.children[path[-1]] if child in central]
             if not children:
                 break
-            children.sort(key=lambda child: -trees.lengths[child])
+            children.sort(key=lambda child: -skeleton.subtrees.lengths[child])
             starts += children[1:]
             path.append(children[0])
         points = np.vstack([skeleton.heads[path], end_point(skeleton, path[-1])])

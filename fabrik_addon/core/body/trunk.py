@@ -9,7 +9,7 @@ from .anatomy import Anatomy, Guess, ShapeReading
 from .creature import Creature
 from .limbs import LONG, Limb, Pair, take_limb
 from .part import Role
-from .symmetry import SHORT, tails_are_true
+from .symmetry import SHORT
 
 NO_JOINT = 0.004
 """Length of a link, in units of the skeleton's height, below which the bone is no joint of its own."""
@@ -67,7 +67,7 @@ def _loose_tail(anatomy: Anatomy, forward: Array, hips: int) -> tuple[int, ...]:
     skeleton = anatomy.skeleton
     for root, parent in enumerate(skeleton.parents):
         if parent < 0 and root in anatomy.limbs.central and root not in skeleton.ancestors(hips):
-            path = take_limb(skeleton, anatomy.trees, root, -1).path
+            path = take_limb(skeleton, root, -1).path
             end = skeleton.tails[path[-1]]
             near = np.abs(end - skeleton.heads[[hips, *skeleton.ancestors(hips)[1:2]]]).max(axis=1).min()
             back = float((end - skeleton.heads[root]) @ forward)
@@ -104,7 +104,7 @@ def _spans(anatomy: Anatomy, place: int, child: int, point: Array) -> bool:
 
 def _tail(anatomy: Anatomy, forward: Array, hips: int, chest: int) -> tuple[int, ...]:
     """Return the chain of central bones that leads backward from the hips or from a bone of the trunk before them."""
-    skeleton, trees = anatomy.skeleton, anatomy.trees
+    skeleton = anatomy.skeleton
     toward = set(skeleton.path(hips, chest)) if chest >= 0 else {hips}
     near, best, longest = skeleton.ancestors(hips)[:3], tuple[int, ...](), 0.0
     for parent in near:
@@ -113,7 +113,7 @@ def _tail(anatomy: Anatomy, forward: Array, hips: int, chest: int) -> tuple[int,
         for child in skeleton.children[parent]:
             if child not in anatomy.limbs.central or child in toward or child in near:
                 continue
-            limb = take_limb(skeleton, trees, child, parent)
+            limb = take_limb(skeleton, child, parent)
             back = float((limb.points[0] - limb.points[-1]) @ forward)
             path = tuple(place for place in limb.path if place in anatomy.limbs.central)
             if len(path) > 1 and back > max(0.35 * limb.length, longest) and limb.length > 0.5 * LONG * skeleton.size:
@@ -127,8 +127,8 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
     A bone without children after the head's may be a jaw, which leads aside, or an end bone, which is farther from the
     head's joint than that from the neck's. About one and a half times as far, it may be the head as well.
     """
-    skeleton, trees = anatomy.skeleton, anatomy.trees
-    touching = tails_are_true(skeleton)
+    skeleton, lengths = anatomy.skeleton, anatomy.skeleton.subtrees.lengths
+    touching = skeleton.tails_are_true
     chain: list[int] = []
     place, sure = chest, 1.0
     while True:
@@ -137,10 +137,10 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
             for child in skeleton.children[place]
             if child in anatomy.limbs.central and child not in trunk and child not in skeleton.ancestors(chest)
         ]
-        children = [child for child in children if trees.lengths[child] > 0.0 and not _hangs(anatomy, place, child)]
+        children = [child for child in children if lengths[child] > 0.0 and not _hangs(anatomy, place, child)]
         if not children or (chain and not touching and len(skeleton.children[place]) > 2):
             break
-        child = max(children, key=lambda each: trees.lengths[each] + skeleton.distance(place, each))
+        child = max(children, key=lambda each: lengths[each] + skeleton.distance(place, each))
         if chain:
             distance = float(np.linalg.norm(skeleton.heads[child] - skeleton.tails[place]))
             own = float(np.linalg.norm(skeleton.tails[place] - skeleton.heads[place]))
@@ -161,7 +161,7 @@ def _head_chain(anatomy: Anatomy, chest: int, trunk: set[int]) -> tuple[list[int
 
 def _hangs(anatomy: Anatomy, place: int, child: int) -> bool:
     """Return whether what starts at a child turns back at once: hair, which starts above the head's joint."""
-    after = anatomy.trees.main[child]
+    after = anatomy.skeleton.subtrees.main[child]
     return after >= 0 and _after_neck(anatomy, place, child, after)[0] < -0.3
 
 

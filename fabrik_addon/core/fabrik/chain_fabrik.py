@@ -133,7 +133,7 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
     rest = ops.active_indices(done)
     if rest is not None:
         found, sweeps, rotation = _reach_anew(ops, problem.gather(ops, rest))
-        ops.scatter(rest, result, [*joined.from_iterable(found), sweeps, *(rotation or IDENTITY)])
+        result = ops.scattered(rest, result, [*joined.from_iterable(found), sweeps, *(rotation or IDENTITY)])
     *flat, sweeps, w, qx, qy, qz = result
     return vectors_of(flat), sweeps, None if problem.pole is None else (w, qx, qy, qz)
 
@@ -353,6 +353,4 @@ def arc_where(
     along, side = gather_parts(ops, condition, along), gather_parts(ops, condition, side)
     p, q = bend_in_plane(ops, [0.0 * chord for _ in lengths[1:]], lengths, chord)
     arc = [combination(u, along, v, side) for u, v in zip(p, q, strict=True)]
-    result = [0.0 + part for part in joined.from_iterable(joints)]
-    ops.scatter(condition, result, [*joined.from_iterable(arc)])
-    return vectors_of(result)
+    return vectors_of(ops.scattered(condition, joined.from_iterable(joints), [*joined.from_iterable(arc)]))

@@ -7,13 +7,13 @@ With joints ``p_1`` (root) to ``p_n`` (tip), link lengths ``d_i = |p_i+1 - p_i|`
 1. Reach test. A target farther from the root than ``sum d_i`` is out of reach: all links point at it. Beyond the paper,
    a target nearer than ``2 max d_i - sum d_i`` is out of reach too (``reach_test``, ``straight_to_target``).
 2. Stage 1, from the tip to the root: ``p_n = t``, then for i = n-1 ... 1 with ``lambda_i = d_i / |p_i+1 - p_i|``:
-   ``p_i = (1 - lambda_i) p_i+1 + lambda_i p_i`` (``backward_pass``; the paper calls this stage forward reaching).
+   ``p_i = (1 - lambda_i) p_i+1 + lambda_i p_i`` (the paper calls this stage forward reaching).
 3. Stage 2, from the root to the tip: ``p_1`` is back where it was, then for i = 1 ... n-1:
-   ``p_i+1 = (1 - lambda_i) p_i + lambda_i p_i+1`` (``forward_pass``; the paper calls this stage backward reaching).
+   ``p_i+1 = (1 - lambda_i) p_i + lambda_i p_i+1`` (the paper calls this stage backward reaching).
 4. Stop where ``|p_n - t| <= tolerance``, else go on with 2 (``sweep_to_target``).
 
-Both stages together are a sweep. After ``PLAIN_SWEEPS`` sweeps they are accelerated (``acceleration``): near full
-extension FABRIK needs hundreds of sweeps without acceleration.
+Both stages together are a sweep (``both_passes``). After ``PLAIN_SWEEPS`` sweeps they are accelerated
+(``acceleration``): near full extension FABRIK needs hundreds of sweeps without acceleration.
 
 Joints have the root first and at the origin, in units of the chain's length.
 """
@@ -99,17 +99,15 @@ def links_of(lengths: tuple[float, ...]) -> Links:
     return Links(lengths, [*enumerate(lengths, 1)], [*enumerate(lengths)][:0:-1])
 
 
-def backward_pass(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
-    """Put the tip on the target and move every joint toward the joint after it, to the link's length (stage 1).
+def both_passes(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
+    """Move the joints by both stages, in place.
 
-    The root is left out: stage 2 would put it back without having used its position.
+    Stage 1 puts the tip on the target and moves every joint toward the joint after it, to the link's length. The root
+    is left out: stage 2 would put it back without having used its position. Stage 2 moves every joint toward the joint
+    before it, to the link's length, from the fixed root to the tip.
     """
     points[-1] = target
     ops.pull(points, target, links.inward)
-
-
-def forward_pass(ops: Operations, points: list[Point], links: Links) -> None:
-    """Move every joint toward the joint before it, to the link's length, from the fixed root to the tip (stage 2)."""
     ops.pull(points, points[0], links.outward)
 
 
@@ -134,14 +132,7 @@ class Stop(NamedTuple):
     """Sweeps at most."""
 
 
-def _both_passes(ops: Operations, points: list[Point], links: Links, target: Point) -> None:
-    # Not by calls of the two functions, which take 2 to 7 % of the time of the sweeps of three links.
-    points[-1] = target
-    ops.pull(points, target, links.inward)
-    ops.pull(points, points[0], links.outward)
-
-
-FABRIK_SWEEP = Sweep(_both_passes, slice(1, -1), lambda ops, points, links: None)
+FABRIK_SWEEP = Sweep(both_passes, slice(1, -1), lambda ops, points, links: None)
 """Both passes. Stage 1 sets the tip and does not use the root, and both stages set the lengths: only the inner joints
 are mixed, and nothing is restored."""
 
@@ -194,7 +185,7 @@ def sweep_to_target(
                 is_whole = False
                 ended_items += ops.gather(ended, [items])
                 ended_points.append(ops.gather(ended, points))
-                ops.scatter(ended_items[-1], counts, [float(number)])
+                counts = ops.scattered(ended_items[-1], counts, [float(number)])
                 limit = ops.where(ended, -1.0, limit)
                 rest = ops.active_indices(limit < 0.0)
                 if rest is None:

@@ -40,12 +40,6 @@ from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm, onwa
 from ..problem import PoleShape, Pose
 from .planar_pose import closed_bends
 
-Bend = tuple[Component, Component]
-"""(y, z) of a bend, radians: toward the second and toward the third axis."""
-
-ScalarBends = list[tuple[float, float]]
-"""Bends of one pose, at every inner joint."""
-
 FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
 THIRD_AXIS: ScalarVector = (0.0, 0.0, 1.0)
 
@@ -80,39 +74,24 @@ SAMPLES = 4
 """Poses from each node to the next whose distances are compared; as many as all of these up to the pole shape."""
 
 Row = tuple[float, ...]
-"""Bends at a node, joint after joint: toward the pole and across it, radians."""
-
-
-def _bends_of(links: PoleShape) -> ScalarBends:
-    """Return the bends of a chain with given links, of any lengths."""
-    frame: Quaternion = from_to(SCALAR, FIRST_AXIS, links[0], THIRD_AXIS)
-    bends = []
-    for link in links[1:]:
-        x, y, z = rotate(conjugate(frame), link)
-        across = hypot(y, z)
-        share = atan2(across, x) / (across + TINY)
-        bend = (float(share * y), float(share * z)) if across > 0.0 else (pi if x < 0.0 else 0.0, 0.0)
-        frame = multiply(frame, _rotation_of_bend(SCALAR, bend))
-        bends.append(bend)
-    return bends
+"""Bends (y, z) of a pose, joint after joint: toward the second and toward the third axis, radians."""
 
 
 def _lay_bends(
-    ops: Operations, lengths: Sequence[float], bends: Sequence[Bend]
+    ops: Operations, lengths: Sequence[float], row: Sequence[Component]
 ) -> tuple[list[Vector], list[Quaternion]]:
     """Return the joints of a chain with given bends, the root at the origin, and the axes before every bend."""
-    zero = 0.0 * bends[0][0]
+    zero = 0.0 * row[0]
     joints: list[Vector] = [(zero, zero, zero), (lengths[0] + zero, zero, zero)]
     frames: list[Quaternion] = [identity_of(zero)]
-    for length, bend in zip(lengths[1:], bends, strict=True):
-        frames.append(multiply(frames[-1], _rotation_of_bend(ops, bend)))
+    for length, y, z in zip(lengths[1:], row[::2], row[1::2], strict=True):
+        frames.append(multiply(frames[-1], _rotation_of_bend(ops, y, z)))
         joints.append(onward(joints[-1], length, rotate(frames[-1], FIRST_AXIS)))
     return joints, frames
 
 
-def _rotation_of_bend(ops: Operations, bend: Bend) -> Quaternion:
+def _rotation_of_bend(ops: Operations, y: Component, z: Component) -> Quaternion:
     """Return the rotation of a bend: ``(cos(a / 2), sin(a / 2) (0, -z, y) / a)`` for ``(y, z)`` of length a."""
-    y, z = bend
     angle = ops.sqrt(y * y + z * z)
     sine = ops.sin(0.5 * angle) / (angle + TINY)
     return ops.cos(0.5 * angle), 0.0 * angle, -sine * z, sine * y
@@ -161,17 +140,11 @@ def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], dis
     return _with_hinge_axis(ops, joints, axis, _hinge_axis_of_shape(shape))
 
 
-def number_of_bend(shape: PoleShape) -> int:
-    """Return the number of the joint of the bend among the joints of a pole shape, the root being 0."""
-    return _joint_of_shape(shape) + 1
-
-
 def _lay(
     ops: Operations, rows: Sequence[Row], lengths: Sequence[float], parameter: Component
 ) -> tuple[list[Vector], list[Quaternion]]:
     """Return the joints and axes (``_lay_bends``) at a parameter: a node's number, plus the share of the way onward."""
-    row = ops.interpolate(rows, parameter)
-    return _lay_bends(ops, lengths, list(zip(row[::2], row[1::2], strict=True)))
+    return _lay_bends(ops, lengths, ops.interpolate(rows, parameter))
 
 
 def _rotated_to_line(
@@ -181,7 +154,7 @@ def _rotated_to_line(
     zero = 0.0 * joints[-1][0]
     along, across = ((x + zero, y + zero, z + zero) for x, y, z in (FIRST_AXIS, THIRD_AXIS))
     rotation = from_to(ops, joints[-1], along, across)
-    axis = rotate(rotation, rotate(frames[_joint_of_shape(shape)], THIRD_AXIS))
+    axis = rotate(rotation, rotate(frames[number_of_bend(shape) - 1], THIRD_AXIS))
     return [rotate(rotation, joint) for joint in joints], axis
 
 
@@ -195,25 +168,35 @@ def _with_hinge_axis(ops: Operations, joints: list[Vector], axis: Vector, desire
     return [(x, cosine * y - sine * z, sine * y + cosine * z) for x, y, z in joints]
 
 
-def joint_of_bend(lengths: Sequence[float], bends: ScalarBends) -> int:
+def joint_of_bend(lengths: Sequence[float], bends: Row) -> int:
     """Return the number, among the inner joints, of the one whose bend the pole is for: the knee or elbow.
 
     It is the one nearest to the middle of the chain, of those that don't bend away from the pole.
     """
     ends = [*accumulate(lengths)]
     shorter = [min(end, ends[-1] - end) for end in ends[:-1]]
-    bent = [joint for joint, (toward, _) in enumerate(bends) if toward <= BENT_AWAY]
-    return max(bent or range(len(bends)), key=lambda joint: shorter[joint])
+    bent = [joint for joint, toward in enumerate(bends[::2]) if toward <= BENT_AWAY]
+    return max(bent or range(len(shorter)), key=lambda joint: shorter[joint])
 
 
-def _links(shape: PoleShape) -> tuple[tuple[float, ...], ScalarBends]:
+def _links(shape: PoleShape) -> tuple[Row, Row]:
     """Return the lengths of a pole shape's links and its bends."""
-    return tuple(hypot(*link) for link in shape), _bends_of(shape)
+    frame: Quaternion = from_to(SCALAR, FIRST_AXIS, shape[0], THIRD_AXIS)
+    bends: Row = ()
+    for link in shape[1:]:
+        x, y, z = rotate(conjugate(frame), link)
+        across = hypot(y, z)
+        share = atan2(across, x) / (across + TINY)
+        bend = (float(share * y), float(share * z)) if across > 0.0 else (pi if x < 0.0 else 0.0, 0.0)
+        frame = multiply(frame, _rotation_of_bend(SCALAR, *bend))
+        bends += bend
+    return tuple(hypot(*link) for link in shape), bends
 
 
 @lru_cache(maxsize=256)
-def _joint_of_shape(shape: PoleShape) -> int:
-    return joint_of_bend(*_links(shape))
+def number_of_bend(shape: PoleShape) -> int:
+    """Return the number of the joint of the bend among the joints of a pole shape, the root being 0."""
+    return joint_of_bend(*_links(shape)) + 1
 
 
 @lru_cache(maxsize=256)
@@ -231,7 +214,7 @@ def _rows_and_distances(shape: PoleShape, lengths: tuple[float, ...]) -> tuple[l
     distance within reach is between two nodes, also after the bones were edited.
     """
     bends = _links(shape)[1]
-    rows = [(0.0,) * 2 * len(bends), *(_falling_nodes(shape) or [_row(bends)]), _closed_row(lengths)]
+    rows = [(0.0,) * len(bends), *(_falling_nodes(shape) or [bends]), _closed_row(lengths)]
     distances: Array = np.asarray(norm(ARRAY, _lay(ARRAY, rows, lengths, np.arange(float(len(rows))))[0][-1]))
     falling: list[float] = np.minimum.accumulate(distances).tolist()
     return rows, falling
@@ -243,7 +226,7 @@ def _falling_nodes(shape: PoleShape) -> list[Row] | None:
     lengths, bends = _links(shape)
     for way in WAYS:
         nodes = _nodes(lengths, bends, *way)
-        rows = [(0.0,) * 2 * len(bends), *nodes, _closed_row(lengths)]
+        rows = [(0.0,) * len(bends), *nodes, _closed_row(lengths)]
         onward = np.linspace(1.0, len(rows) - 1.0, SAMPLES * (len(rows) - 2) + 1)
         parameters = np.concatenate([np.linspace(0.0, 1.0, len(onward)), onward[1:]])
         with quiet():
@@ -255,12 +238,12 @@ def _falling_nodes(shape: PoleShape) -> list[Row] | None:
     return None
 
 
-def _nodes(lengths: Sequence[float], bends: ScalarBends, other_joints: float, descent: float) -> list[Row]:
+def _nodes(lengths: Sequence[float], bends: Row, other_joints: float, descent: float) -> list[Row]:
     """Return the nodes from given bends on, until the closed chain is near."""
     joint = joint_of_bend(lengths, bends)
-    weights = [1.0 if part // 2 == joint else other_joints for part in range(2 * len(bends))]
+    weights = [1.0 if part // 2 == joint else other_joints for part in range(len(bends))]
     closed = _closed_row(lengths)
-    nodes = [_row(bends)]
+    nodes = [bends]
     while len(nodes) < MOST_NODES:
         row = nodes[-1]
         to_closed = [weight * (c - b) for weight, c, b in zip(weights, closed, row, strict=True)]
@@ -287,7 +270,7 @@ def _gradient(lengths: Sequence[float], row: Row) -> Row:
     and u the direction of the tip from the root. A change dv of the rotation vector v of a bend, of angle a about k, is
     a rotation by ``J dv`` with ``J = (sin a / a) I + (1 - cos a) / a [k] + (1 - sin a / a) k k^T``.
     """
-    joints, frames = _lay_bends(SCALAR, lengths, list(zip(row[::2], row[1::2], strict=True)))
+    joints, frames = _lay_bends(SCALAR, lengths, row)
     tip = joints[-1]
     along = first_direction(SCALAR, [tip, joints[1]])
     derivatives: list[float] = []
@@ -301,10 +284,6 @@ def _gradient(lengths: Sequence[float], row: Row) -> Row:
         z = sine * moment[2] - cosine * kz + (1.0 - sine) * onto * axis[2]
         derivatives += [float(z), float(-y)]
     return tuple(derivatives)
-
-
-def _row(bends: ScalarBends) -> Row:
-    return tuple(part for bend in bends for part in bend)
 
 
 def _closed_row(lengths: Sequence[float]) -> Row:

@@ -109,14 +109,12 @@ def sweep_tree(
         useless = 0 if error < USEFUL_SWEEP * best_error else useless + 1
         if error < best_error:
             best, best_error = Swept(swept, sub_bases), error
-        state = _mixed(mixing, state, swept, error) if sweep > PLAIN_TREE_SWEEPS else swept
+        if sweep > PLAIN_TREE_SWEEPS:
+            before, after = ([part for joint in row for part in joint] for row in (state, swept))
+            state = vectors_of(mixing.next_input(before, after, error))
+        else:
+            state = swept
     return best
-
-
-def _mixed(mixing: Mixing, state: list[Vector], swept: list[Vector], error: Component) -> list[Vector]:
-    """Return the accelerated joints for the next sweep, given the joints before and after the last sweep."""
-    before, after = ([part for joint in row for part in joint] for row in (state, swept))
-    return vectors_of(mixing.next_input(before, after, error))
 
 
 def backward_pass(

@@ -117,8 +117,8 @@ class Operations(Protocol):
     def gather(self, items: Selection, values: Sequence[Batched], /) -> list[Batched]:
         """Return components (B,) or points (3, B) in the selected batch items only; one pose stays."""
 
-    def scatter(self, items: Selection, into: list[Component], values: Sequence[Component], /) -> None:
-        """Write gathered components back to the batch items that they were gathered from, in place.
+    def scattered(self, items: Selection, into: Iterable[Component], values: Sequence[Component], /) -> Components:
+        """Return components with gathered ones in the batch items that these were gathered from.
 
         Of arrays, a number among the values stands for all selected batch items.
         """
@@ -205,8 +205,8 @@ class ScalarOps:
         return list(values)
 
     @staticmethod
-    def scatter(_items: bool, into: list[Scalar], values: Sequence[Scalar]) -> None:
-        into[:] = values
+    def scattered(_items: bool, _into: Iterable[Scalar], values: Sequence[Scalar]) -> list[Scalar]:
+        return list(values)
 
     @staticmethod
     def replaced(values: Sequence[Batched], _items: object, parts: Sequence[Sequence[Batched]]) -> list[Batched]:
@@ -281,9 +281,11 @@ class ArrayOps:
         return [value.take(indices, axis=-1, mode="clip") for value in values]
 
     @staticmethod
-    def scatter(items: Mask | Indices, into: Sequence[Array], values: Sequence[Array]) -> None:
-        for whole, part in zip(into, values, strict=True):
+    def scattered(items: Mask | Indices, into: Iterable[Array], values: Sequence[Array]) -> list[Array]:
+        made = [0.0 + whole for whole in into]
+        for whole, part in zip(made, values, strict=True):
             whole[items] = part
+        return made
 
     @staticmethod
     def replaced(values: Sequence[Array], items: Sequence[Indices], parts: Sequence[Sequence[Array]]) -> list[Array]:

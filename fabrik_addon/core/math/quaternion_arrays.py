@@ -32,7 +32,7 @@ def _squares_to_matrix() -> Array:
 
 _OF_PRODUCTS, _OF_SQUARES = _products_to_quaternion(), _squares_to_matrix()
 _OF_CROSSING = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
-_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+_NEXT, _LAST, _CONJUGATE = np.array([1, 2, 0]), np.array([2, 0, 1]), np.array([1.0, -1.0, -1.0, -1.0])
 
 
 def from_values(mode: str, values: Array) -> Array:
@@ -79,7 +79,7 @@ def to_matrices(q: Array) -> Array:
 
 def conjugate(q: Array) -> Array:
     """Return the inverse rotations (..., 4) of unit quaternions."""
-    return q * np.array([1.0, -1.0, -1.0, -1.0])
+    return q * _CONJUGATE
 
 
 def angle_between(p: Array, q: Array) -> Array:

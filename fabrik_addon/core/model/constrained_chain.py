@@ -16,7 +16,7 @@ from ..math.quaternion_arrays import to_matrices
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_each, gather_parts
 from .constrained_chain_arrays import Bones, free_axes
-from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, rotation_of
+from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, rotation_of
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,41 @@ class ConstrainedChain:
         return replace(self, rests=rests, links=links)
 
 
-class Placed(NamedTuple):
-    """Joints and frames of the bones of a constrained chain."""
+class ConstrainedPose(NamedTuple):
+    """A pose of a constrained chain: joint coordinates within limits, and the joints and frames that follow."""
 
-    parents: list[Quaternion]
+    chain: ConstrainedChain
+    coordinates: Sequence[SwingTwist]
+    parents: Sequence[Quaternion]
     """Parent frames of the bones."""
     frames: list[Quaternion]
     joints: list[Vector]
     """One more than bones: the last is the tip."""
 
-    def where(self, ops: Operations, condition: Condition, other: Placed) -> Placed:
-        """Return these joints and frames in the batch items where a condition holds, the other ones elsewhere."""
-        pairs: Any = zip(self, other, strict=True)
-        return Placed(*(choose_each(ops, condition, a, b) for a, b in pairs))
+    @property
+    def tip(self) -> Vector:
+        """The last joint, from the root."""
+        return self.joints[-1]
+
+    def moved(self, ops: Operations, change: Sequence[Component], share: Component = 1.0) -> ConstrainedPose:
+        """Return the pose after a share of a change of the free coordinates, clamped to the limits."""
+        parts = [*(share * part for part in change), 0.0]
+        coordinates = [
+            clamp(ops, limits, (x + parts[i], twist + parts[j], z + parts[k]))
+            for limits, (x, twist, z), (i, j, k) in zip(
+                self.chain.limits, self.coordinates, self.chain.free_numbers, strict=True
+            )
+        ]
+        return place(ops, self.chain, coordinates)
+
+    def where(self, ops: Operations, condition: Condition, other: ConstrainedPose) -> ConstrainedPose:
+        """Return this pose in the batch items where a condition holds, the other one elsewhere."""
+        if ops.all(condition):
+            return self
+        if not ops.any(condition):
+            return other
+        pairs: Any = zip(self[1:], other[1:], strict=True)
+        return ConstrainedPose(self.chain, *(choose_each(ops, condition, a, b) for a, b in pairs))
 
 
 def array_of(rows: Sequence[Sequence[Component]]) -> Array:
@@ -109,14 +131,12 @@ def array_of(rows: Sequence[Sequence[Component]]) -> Array:
     return np.atleast_2d(np.stack(flat, axis=-1)).reshape(-1, len(rows), len(rows[0]))
 
 
-def place(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> Placed:
-    """Return the joints and frames of bones with some joint coordinates (forward kinematics)."""
+def place(ops: Operations, chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> ConstrainedPose:
+    """Return the pose with some joint coordinates (forward kinematics)."""
     x = y = z = 0.0 * coordinates[0][0]
     frame: Quaternion | None = None
     parents, frames, joints = [], [], [(x, y, z)]
-    for rest, link, inherits, own in zip(
-        constrained_chain.rests, constrained_chain.links, constrained_chain.inherits, coordinates, strict=True
-    ):
+    for rest, link, inherits, own in zip(chain.rests, chain.links, chain.inherits, coordinates, strict=True):
         parent = multiply(frame, rest) if inherits and frame is not None else rest
         frame = multiply(parent, rotation_of(ops, own))
         dx, dy, dz = rotate(frame, link)
@@ -124,4 +144,4 @@ def place(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Seq
         parents.append(parent)
         frames.append(frame)
         joints.append((x, y, z))
-    return Placed(parents, frames, joints)
+    return ConstrainedPose(chain, coordinates, parents, frames, joints)

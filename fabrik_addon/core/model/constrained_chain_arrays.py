@@ -55,7 +55,7 @@ class FreeAxes:
     @cached_property
     def ends(self) -> tuple[Array, Array]:
         """(N,), (N,) smallest and largest of every free axis; infinite of swings in quarter ellipses with a width."""
-        lower, upper = self.ranges[0].copy(), self.ranges[1].copy()
+        lower, upper = self.ranges.copy()
         if not self.has_flat_quarters:
             lower[self.both], upper[self.both] = -np.inf, np.inf
         return lower, upper
@@ -66,40 +66,34 @@ class FreeAxes:
         return any(limits.has_flat_quarter for limits in self.limits)
 
     @cached_property
-    def ranges(self) -> tuple[Array, Array]:
-        """(N,), (N,) smallest and largest of every free axis."""
-        rows = [(self.limits[j].lower[k], self.limits[j].upper[k]) for j, k in zip(*self.numbers, strict=True)]
-        lower, upper = np.array(rows, float).reshape(-1, 2).T
-        return lower, upper
+    def all_ranges(self) -> Array:
+        """(2, B, 3) smallest and largest of every axis."""
+        return np.array([(limits.lower, limits.upper) for limits in self.limits]).swapaxes(0, 1)
+
+    @cached_property
+    def ranges(self) -> Array:
+        """(2, N) smallest and largest of every free axis."""
+        return self.all_ranges.reshape(2, -1)[:, self.free]
 
     @cached_property
     def wide(self) -> tuple[NDArray[np.int64], list[Array], list[Array]]:
         """(H,) bones whose swings are kept below ``LARGEST_HALF_SINE``; smallest and largest (H,) of their x and z."""
         numbers = [j for j, limits in enumerate(self.limits) if limits.reaches_half_turn and not limits.is_ellipse]
-        lower, upper = (
-            [np.array([ends[j][axis] for j in numbers]) for axis in (0, 2)]
-            for ends in ([limits.lower for limits in self.limits], [limits.upper for limits in self.limits])
-        )
-        return np.array(numbers, int), lower, upper
-
-    @cached_property
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(P,), (P,) which free axes are the x and the z of a swing in quarter ellipses."""
-        has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
-        bone, axis = self.numbers
-        first = np.flatnonzero((axis == 0) & has_ellipse[bone])
-        return first, first + 1
+        lower, upper = self.all_ranges[:, numbers, ::2].swapaxes(1, 2)
+        return np.array(numbers, int), [*lower], [*upper]
 
     @cached_property
     def both(self) -> NDArray[np.int64]:
-        """(2, P) the same in one."""
-        return np.stack(self.pairs)
+        """(2, P) which free axes are the x and the z of a swing in quarter ellipses."""
+        has_ellipse = np.array([limits.is_ellipse for limits in self.limits])
+        bone, axis = self.numbers
+        first = np.flatnonzero((axis == 0) & has_ellipse[bone])
+        return np.stack([first, first + 1])
 
     @cached_property
-    def _radii(self) -> tuple[Array, Array]:
-        """(2, P), (2, P) of those ellipses, in the directions of -x and -z and of x and z."""
-        lower, upper = (np.maximum(np.abs([ends[axes] for axes in self.pairs]), AT_LIMIT) for ends in self.ranges)
-        return lower, upper
+    def _radii(self) -> Array:
+        """(2, 2, P) of those ellipses, in the directions of -x and -z and of x and z."""
+        return np.maximum(np.abs(self.ranges[:, self.both]), AT_LIMIT)
 
     def radii_of(self, swings: Array) -> Array:
         """Return the radii (S, 2, P) of the quarters that swings (S, 2, P) are in."""
@@ -199,15 +193,14 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
     between them.
     """
     bones = len(limits)
-    ends = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi)
-    lower, upper = ends.swapaxes(0, 1)
+    lower, upper = np.clip(np.array([(joint.lower, joint.upper) for joint in limits]), -math.pi, math.pi).swapaxes(0, 1)
     along = np.linspace(0.0, 1.0, bones)[None, :, None]
-    spread = _halton(COUNT, 10)
+    spread = _halton(10)
     first, last, alone = np.split(spread[:, :9, None].swapaxes(1, 2), 3, axis=-1)
     even = lower + (first * (1.0 - along) + last * along) * (upper - lower)
     even[:, :, ::2] *= spread[:, None, 9:]
     even[:, 0] = (lower[0] + alone * (upper[0] - lower[0]))[:, 0]
-    single = lower + _halton(COUNT, 3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
+    single = lower + _halton(3 * bones).reshape(COUNT, bones, 3) * (upper - lower)
     coordinates: Array = np.stack([even, single])
     with quiet():
         for j, joint in enumerate(limits):
@@ -216,8 +209,8 @@ def feasible_poses(limits: tuple[JointLimits, ...]) -> Array:
     return coordinates
 
 
-def _halton(count: int, axes: int) -> Array:
-    """Return points (count, axes) of a Halton sequence (1960), which fills the unit cube evenly.
+def _halton(axes: int) -> Array:
+    """Return points (COUNT, axes) of a Halton sequence (1960), which fills the unit cube evenly.
 
     Coordinate i of point k is k in the base of a prime with its digits mirrored at the point; axes beyond the number of
     primes take the same primes at other k.
@@ -226,8 +219,8 @@ def _halton(count: int, axes: int) -> Array:
     for axis in range(axes):
         base = _PRIMES[axis % len(_PRIMES)]
         # Points with numbers below the base lie on a line: the first 11 are left out.
-        number: NDArray[np.int64] = np.arange(count) + 11 + 409 * (axis // len(_PRIMES))
-        share, unit = np.zeros(count), 1.0
+        number: NDArray[np.int64] = np.arange(COUNT) + 11 + 409 * (axis // len(_PRIMES))
+        share, unit = np.zeros(COUNT), 1.0
         while number.any():
             unit /= base
             share += unit * (number % base)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Vector
-from ..math.quaternion_arrays import cross, multiply, to_matrices
+from ..math.quaternion_arrays import conjugate, cross, multiply, to_matrices
 from ..math.quaternions import Quaternion
 from .joint_limits import SwingTwist, rotation_of
 from .placed_tree import PlacedTree
@@ -167,7 +167,7 @@ class Tree:
 
     def way(self, rotations: Array, swing_twists: Array, there: tuple[Array, Array]) -> Array:
         """Return the change (J + 1, 3) of the coordinates, as in ``rotated``, that leads to others."""
-        turns = multiply(there[0], rotations * _CONJUGATE)
+        turns = multiply(there[0], conjugate(rotations))
         cosine, axis = turns[..., 0], turns[..., 1:]
         sine = np.sqrt((axis * axis) @ _ONES)
         share = np.arctan2(sine, np.abs(cosine)) / (sine + TINY)
@@ -190,7 +190,7 @@ class Tree:
         """
         rows = self.structure.limited
         if not rows.size:
-            return placed.matrices.take(self.structure.turning_inherited, -3)
+            return placed.matrices.take(self.structure.inherited[self.structure.turning], -3)
         axes = placed.matrices.take(self.structure.inherited, -3)
         x, z = swing_twists[..., 0], swing_twists[..., 2]
         w = np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
@@ -201,23 +201,20 @@ class Tree:
         own[..., 2] = 2.0 * np.array((across, -x, z * z / w + w)).T.swapaxes(0, -2)
         axes[..., rows, :, :] = axes.take(rows, -3) @ self.limited_rest_matrices @ own
         axes[..., rows, :, 1] = placed.matrices[..., rows, :, 1]
-        return axes.take(self.structure.turning_rows, -3)
+        return axes.take(self.structure.turning, -3)
 
     def moved(self, placed: PlacedTree, carried: tuple[NDArray[np.intp], Array], axes: Array) -> Array:
         """Return how joints (K) move with each column (3 K, N), x, y and z after one another: ``axis x (p_k - p_b)``.
 
-        Args:
-            placed: the pose.
-            carried: the rows (K, B) and (K, B, 1) of the joints in ``self.carried``.
-            axes: (B, 3, 3) of the bones.
+        ``carried`` are the rows (K, B) and (K, B, 1) of the joints in ``TreeStructure.carried``, ``axes`` (B, 3, 3).
         """
         which, moves = carried
         lever = placed.points.take(which, -2)
-        lever -= placed.points.take(self.structure.turning_rows, -2)[..., None, :, :]
+        lever -= placed.points.take(self.structure.turning, -2)[..., None, :, :]
         lever *= moves
         found = cross(axes.swapaxes(-1, -2)[..., None, :, :, :], lever[..., None, :])
         rows = found.swapaxes(-1, -2).swapaxes(-2, -3).reshape(*lever.shape[:-3], 3 * len(which), 3 * lever.shape[-2])
-        return rows if self.structure.has_all_columns else rows.take(self.structure.chosen, -1)
+        return rows if len(self.structure.chosen) == rows.shape[-1] else rows.take(self.structure.chosen, -1)
 
 
-_CONJUGATE, _ONES = np.array([1.0, -1.0, -1.0, -1.0]), np.ones(3)
+_ONES = np.ones(3)

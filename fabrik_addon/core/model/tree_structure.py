@@ -212,25 +212,16 @@ class TreeStructure:
     # Columns of a Jacobian
 
     @cached_property
-    def turning(self) -> list[int]:
+    def turning(self) -> NDArray[np.intp]:
         """(B,) the bones that can rotate."""
         bones = (j for j in self.bones if self.is_free[j] or not all(self.limits[j].locked))
-        return [j for j in bones if j or not self.is_anchor]
-
-    @cached_property
-    def turning_rows(self) -> NDArray[np.intp]:
-        """(B,) the same as an array."""
-        return np.array(self.turning, np.intp)
-
-    @cached_property
-    def turning_inherited(self) -> NDArray[np.intp]:
-        """(B,) ``inherited`` of these bones."""
-        return self.inherited[self.turning_rows]
+        return np.array([j for j in bones if j or not self.is_anchor], np.intp)
 
     @cached_property
     def columns(self) -> list[tuple[int, int]]:
         """(N) bone and axis of each coordinate that can change."""
-        return [(j, k) for j in self.turning for k in range(3) if self.is_free[j] or not self.limits[j].locked[k]]
+        turning = self.turning.tolist()
+        return [(j, k) for j in turning for k in range(3) if self.is_free[j] or not self.limits[j].locked[k]]
 
     @cached_property
     def flat_columns(self) -> NDArray[np.intp]:
@@ -323,13 +314,8 @@ class TreeStructure:
     @cached_property
     def chosen(self) -> NDArray[np.intp]:
         """(N,) place of each column in an array (B, 3)."""
-        row = {bone: 3 * number for number, bone in enumerate(self.turning)}
+        row = {bone: 3 * number for number, bone in enumerate(self.turning.tolist())}
         return np.array([row[bone] + axis for bone, axis in self.columns], np.intp)
-
-    @cached_property
-    def has_all_columns(self) -> bool:
-        """Whether each bone that rotates can rotate about all its axes."""
-        return len(self.columns) == 3 * len(self.turning)
 
 
 tree_structure = lru_cache(maxsize=16)(TreeStructure)

@@ -121,11 +121,8 @@ def balance_task(start: StartTree, placed: PlacedTree, balance: Balance, pulled:
     the center of mass, which may stay there, and they come to the support as a handle is pulled by ``SHIFTED``. Without
     that a foot that is lifted by a millimetre would move the hips by half a step.
 
-    Args:
-        start: the body.
-        placed: its pose before the pull.
-        balance: masses, and points of the floor, in armature space.
-        pulled: largest distance of a handle from its target, in the tree's units.
+    ``placed`` is the pose before the pull, ``pulled`` the largest distance of a handle from its target, in the tree's
+    units.
     """
     if not len(balance.support):
         return None

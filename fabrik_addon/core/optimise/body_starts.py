@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..math.quaternions import Quaternion, multiply, rotate
+from ..math.quaternions import IDENTITY, Quaternion, multiply, rotate
 from ..math.rigid_fit import fit_frame
 from ..model.joint_limits import hinge_axis
 from ..model.tree_start import coordinates_of_tree
@@ -56,7 +56,7 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
             offsets += [rotate(placed.frame(task.bone), axis) for axis in _AXES]
             desired += [rotate(task.frame, axis) for axis in _AXES]
             weights += [OrientationTask.scale**2] * len(_AXES)
-    turn: Quaternion = (1.0, 0.0, 0.0, 0.0)
+    turn: Quaternion = IDENTITY
     for _ in range(FITS):
         turn = fit_frame(turn, offsets, desired, weights)
     rotated = coordinates_of_tree(tree, [multiply(turn, frame) for frame in placed.frames])

@@ -15,22 +15,19 @@ ellipse where the weights of its two coordinates are equal. What a step takes be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..math.operations import Component, Condition, Operations, Vector
+from ..math.operations import Component, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
-from ..math.vectors import choose_each, cross
-from ..model.constrained_chain import ConstrainedChain, Placed, place
-from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, ellipse_normal, ellipse_share
+from ..math.vectors import cross
+from ..model.constrained_chain import ConstrainedPose
+from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, ellipse_normal, ellipse_share
 from .damped_steps import DAMPED, LONGEST_DAMPED_STEP, Rule, Solve, Symmetric, damped_solution, descend_to
 
 Descent: TypeAlias = Callable[
-    [Operations, ConstrainedChain, Sequence[SwingTwist], Vector, float, int],
-    tuple[list[SwingTwist], Placed, Component, Component],
+    [Operations, ConstrainedPose, Vector, float, int], tuple[ConstrainedPose, Component, Component]
 ]
-"""(ops, chain, joint coordinates, target, tolerance, steps): joint coordinates after, joints and frames, distance from
-tip to target, steps used."""
+"""(ops, pose, target, tolerance, steps): pose after, distance from tip to target, steps used."""
 
 PROJECTION_DAMPING = 1e-6
 """Damping of p, in units of the squared length. With the damping of y, which is large in the first steps and where
@@ -40,67 +37,21 @@ BOUND_ROUNDS = 3
 """Solutions of one step at most, each without the coordinates at their limits that the one before took beyond them."""
 
 
-@dataclass(frozen=True)
-class BoundedPose:
-    """A pose of a constrained chain: joint coordinates within limits, and the joints and frames that follow."""
-
-    constrained_chain: ConstrainedChain
-    coordinates: Sequence[SwingTwist]
-    placed: Placed
-
-    @property
-    def tip(self) -> Vector:
-        """The last joint, from the root."""
-        return self.placed.joints[-1]
-
-    def moved(self, ops: Operations, change: Sequence[Component], share: Component = 1.0) -> BoundedPose:
-        """Return the pose after a share of a change of the free coordinates, clamped to the limits."""
-        chain = self.constrained_chain
-        parts = [*(share * part for part in change), 0.0]
-        coordinates = [
-            clamp(ops, limits, (x + parts[i], twist + parts[j], z + parts[k]))
-            for limits, (x, twist, z), (i, j, k) in zip(chain.limits, self.coordinates, chain.free_numbers, strict=True)
-        ]
-        return pose_of(ops, chain, coordinates)
-
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> BoundedPose:
-        """Return the pose after the step that a rule finds for the residual ``target - tip``."""
-        change, _ = bounded_step(ops, self, None, residual, control, rule.solution)
-        return self.moved(ops, change, shortened(ops, change)[0])
-
-    def where(self, ops: Operations, condition: Condition, other: BoundedPose) -> BoundedPose:
-        """Return this pose in the batch items where a condition holds, the other one elsewhere."""
-        if ops.all(condition):
-            return self
-        if not ops.any(condition):
-            return other
-        coordinates = choose_each(ops, condition, self.coordinates, other.coordinates)
-        return BoundedPose(self.constrained_chain, coordinates, self.placed.where(ops, condition, other.placed))
-
-
-def pose_of(ops: Operations, constrained_chain: ConstrainedChain, coordinates: Sequence[SwingTwist]) -> BoundedPose:
-    """Return the pose with some joint coordinates."""
-    return BoundedPose(constrained_chain, coordinates, place(ops, constrained_chain, coordinates))
-
-
 def descend(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    coordinates: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    steps: int,
-    rule: Rule = DAMPED,
-) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Rotate bones until the tip is at the target or gets no nearer."""
-    start = pose_of(ops, constrained_chain, coordinates)
-    found, error, used = descend_to(ops, start, target, tolerance, steps, rule)
-    return list(found.coordinates), found.placed, error, used
+    ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float, steps: int, rule: Rule = DAMPED
+) -> tuple[ConstrainedPose, Component, Component]:
+    """Rotate bones until the tip is at the target or gets no nearer (``Descent``)."""
+
+    def stepped(pose: ConstrainedPose, residual: Vector, control: Component) -> ConstrainedPose:
+        change, _ = bounded_step(ops, pose, None, residual, control, rule.solution)
+        return pose.moved(ops, change, shortened(ops, change)[0])
+
+    return descend_to(ops, pose, stepped, target, tolerance, steps, rule)
 
 
 def bounded_step(
     ops: Operations,
-    pose: BoundedPose,
+    pose: ConstrainedPose,
     secondary: Sequence[Component] | None,
     residual: Vector,
     control: Component,
@@ -116,7 +67,7 @@ def bounded_step(
         solution: (ops, J W J^T, r, control) to y.
     """
     columns = jacobian_columns(ops, pose)
-    weights = pose.constrained_chain.free_weights
+    weights = pose.chain.free_weights
     z = [0.0 * control] * len(columns) if secondary is None else list(secondary)
     change: list[Component] = []
     y = residual
@@ -164,19 +115,19 @@ def turning_axes(
     return axes
 
 
-def jacobian_columns(ops: Operations, pose: BoundedPose) -> list[Vector]:
+def jacobian_columns(ops: Operations, pose: ConstrainedPose) -> list[Vector]:
     """Return how the tip moves with every free coordinate, in the order of ``ConstrainedChain.free``."""
-    chain, placed = pose.constrained_chain, pose.placed
+    chain = pose.chain
     columns: list[Vector] = []
-    ends = [*placed.joints[1:]]
-    ex, ey, ez = placed.joints[-1]
+    ends = [*pose.joints[1:]]
+    ex, ey, ez = pose.tip
     for j in reversed(range(len(chain.limits))):
         ends[j] = ex, ey, ez
         if not chain.inherits[j]:
             # What hangs on a bone that doesn't rotate with its parent moves as that bone's head does.
-            ex, ey, ez = placed.joints[j]
+            ex, ey, ez = pose.joints[j]
     for limits, own, parent, frame, (x, y, z), (ex, ey, ez) in zip(
-        chain.limits, pose.coordinates, placed.parents, placed.frames, placed.joints, ends, strict=False
+        chain.limits, pose.coordinates, pose.parents, pose.frames, pose.joints, ends, strict=False
     ):
         arm = ex - x, ey - y, ez - z
         columns += [cross(axis, arm) for axis in turning_axes(ops, limits, own, parent, frame)]
@@ -198,7 +149,11 @@ def _normal_equations(
 
 
 def _block(
-    ops: Operations, pose: BoundedPose, columns: list[Vector], secondary: list[Component], change: Sequence[Component]
+    ops: Operations,
+    pose: ConstrainedPose,
+    columns: list[Vector],
+    secondary: list[Component],
+    change: Sequence[Component],
 ) -> bool:
     """Take out of columns and z, in place, what takes coordinates beyond their limits; tell if there was any.
 
@@ -206,7 +161,7 @@ def _block(
     n of the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
     """
     blocked = False
-    for i, bone, axis, least, most in pose.constrained_chain.bounded:
+    for i, bone, axis, least, most in pose.chain.bounded:
         value, part = pose.coordinates[bone][axis], change[i]
         out = ((value >= most) & (part > 0.0)) | ((value <= least) & (part < 0.0))
         if ops.any(out):
@@ -214,7 +169,7 @@ def _block(
             x, y, z = columns[i]
             columns[i], secondary[i] = (free * x, free * y, free * z), free * secondary[i]
             blocked = True
-    for i, k, bone, limits in pose.constrained_chain.ellipses:
+    for i, k, bone, limits in pose.chain.ellipses:
         x, _, z = pose.coordinates[bone]
         out = ellipse_share(ops, limits, x, z) >= 1.0 - AT_LIMIT
         if not ops.any(out):

@@ -13,11 +13,9 @@ import numpy as np
 
 from ..math.operations import Array
 from ..model.joint_limits import AT_LIMIT
+from .bounded_least_squares import BOUND_ROUNDS
 from .task_stack import TaskStack
 from .tasks import State
-
-ROUNDS = 3
-"""Solutions of one step at most, each with the coordinates at their limits that the one before took there."""
 
 Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
@@ -45,7 +43,7 @@ def bounded_step(
     weights = stack.weights.copy()
     fixed = np.zeros(len(weights))
     tasks = posture = fixed
-    for _ in range(ROUNDS):
+    for _ in range(BOUND_ROUNDS):
         tasks, posture = solve(jacobian, residual - jacobian @ fixed, weights, toward)
         change = tasks + posture
         is_free = weights > 0.0
@@ -79,10 +77,7 @@ def along_ellipses(
 ) -> tuple[Array, Array]:
     """Return J (M, N + S) and the way to the reference pose (N + S,) without their parts across ellipses.
 
-    Args:
-        jacobian: J.
-        toward: q_reference - q.
-        leaves: of each swing that a step would take out of its ellipse, both columns and the normal there.
+    These are given by both columns of each swing that a step would take out of its ellipse, and the normal there.
     """
     jacobian, toward = jacobian.copy(), toward.copy()
     for i, k, nx, nz in leaves:

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
-from ..math.vectors import angle_about, choose_each, cross, distance_between, dot, gather_parts, vectors_of
-from ..model.constrained_chain import ConstrainedChain, Placed, array_of, place
+from ..math.vectors import angle_about, cross, distance_between, dot, gather_parts, vectors_of
+from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
 from .bounded_least_squares import Descent, descend
@@ -84,18 +84,14 @@ BEND_OFF_LINE = 0.1
 """Half-sine by which bones are rotated off a line. With any small one the Jacobian has full rank."""
 
 
-def coordinates_of(
-    ops: Operations, constrained_chain: ConstrainedChain, frames: Sequence[Quaternion]
-) -> list[SwingTwist]:
+def coordinates_of(ops: Operations, chain: ConstrainedChain, frames: Sequence[Quaternion]) -> list[SwingTwist]:
     """Return the joint coordinates within limits nearest to frames, in order from the root to the tip.
 
     The parent frame of each bone is computed from its parent's joint coordinates: ``coordinates_of_tree`` of a chain.
     """
     coordinates = []
     frame: Quaternion | None = None
-    for rest, inherits, limits, desired in zip(
-        constrained_chain.rests, constrained_chain.inherits, constrained_chain.limits, frames, strict=False
-    ):
+    for rest, inherits, limits, desired in zip(chain.rests, chain.inherits, chain.limits, frames, strict=False):
         parent_frame = multiply(frame, rest) if inherits and frame is not None else rest
         own = clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent_frame), desired)))
         coordinates.append(own)
@@ -103,96 +99,84 @@ def coordinates_of(
     return coordinates
 
 
+def pose_of(ops: Operations, chain: ConstrainedChain, frames: Sequence[Quaternion]) -> ConstrainedPose:
+    """Return the pose with the joint coordinates nearest to frames (``coordinates_of``)."""
+    return place(ops, chain, coordinates_of(ops, chain, frames))
+
+
 def reach_within_limits(
     ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
+    reference: ConstrainedPose,
     target: Vector,
     tolerance: float,
     iterations: int,
-    initial: Sequence[SwingTwist] | None = None,
-) -> tuple[list[SwingTwist], Placed, Component, Component]:
+    initial: ConstrainedPose | None = None,
+) -> tuple[ConstrainedPose, Component, Component]:
     """Rotate bones, within their limits, until the tip is at the target or as near as any start brings it.
 
     Of all poses that bring the tip to the target the one that rotates least from the reference pose is looked for.
 
     Args:
-        reference: joint coordinates of the reference pose, within limits: callers take the present pose, the solver's
-            pose without limits, clamped to the limits, or the pose with the desired tip rotation.
+        reference: callers take the present pose, or the solver's pose without limits, clamped to the limits.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
         iterations: steps from each start at most, and no more than ``REACH_STEPS``.
-        initial: joint coordinates of the solution for a target near this one: the first start. None where there is no
-            such solution: then the reference pose is the first start.
+        initial: the solution for a target near this one: the first start. None where there is no such solution: then
+            the reference pose is the first start.
 
     Returns:
-        joint coordinates after, joints and frames, distance from tip to target, starts used.
+        pose after, distance from tip to target, starts used.
     """
     steps, tolerance = min(iterations, REACH_STEPS), SHARE_OF_TOLERANCE * tolerance
     first = reference if initial is None else initial
-    coordinates, placed, error = _least_rotation(ops, constrained_chain, first, reference, target, tolerance, steps)
+    pose, error = _least_rotation(ops, first, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
     rest = ops.active_indices(error <= tolerance)
     # With fewer steps than ``PATIENCE`` a descent only ran out of steps: it isn't known to be in a local minimum.
     if rest is None or steps < PATIENCE:
-        return coordinates, placed, error, starts
-    chain = constrained_chain.gather(ops, rest)
-    poses = [[gather_parts(ops, rest, joint) for joint in pose] for pose in (coordinates, first, reference)]
+        return pose, error, starts
+    chain = pose.chain.gather(ops, rest)
+    poses = [[gather_parts(ops, rest, joint) for joint in each.coordinates] for each in (pose, first, reference)]
     near = NEAREST if initial is None else NEAREST_FROM_INITIAL
     found = _start_anywhere(ops, chain, poses, gather_parts(ops, rest, target), tolerance, steps, near)
     used = 3.0 + 2.0 * near + 0.0 * found[0][0]
-    into = [*(0.0 + part for joint in coordinates for part in joint), starts]
-    ops.scatter(rest, into, [*(part for joint in found for part in joint), used])
-    *flat, starts = into
-    coordinates = vectors_of(flat)
-    placed = place(ops, constrained_chain, coordinates)
-    return coordinates, placed, distance_between(ops, placed.joints[-1], target), starts
+    flat, found_flat = ([part for joint in each for part in joint] for each in (pose.coordinates, found))
+    *flat, starts = ops.scattered(rest, [*flat, starts], [*found_flat, used])
+    pose = place(ops, pose.chain, vectors_of(flat))
+    return pose, distance_between(ops, pose.tip, target), starts
 
 
 def _least_rotation(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    first: Sequence[SwingTwist],
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    steps: int,
-) -> tuple[list[SwingTwist], Placed, Component]:
-    """Return what least squares from the first start find: joint coordinates, joints and frames, distance."""
-    start = _off_limits(ops, constrained_chain, first, target, tolerance)
+    ops: Operations, first: ConstrainedPose, reference: ConstrainedPose, target: Vector, tolerance: float, steps: int
+) -> tuple[ConstrainedPose, Component]:
+    """Return the pose that least squares from the first start find, and its distance from the target."""
+    start = _off_limits(ops, first, target, tolerance)
     least_change = LEAST_CHANGE if first is reference else LEAST_CHANGE_FROM_SOLUTION
     termination = Termination(tolerance, steps, least_change)
-    found, placed, error = rotate_least(ops, constrained_chain, start, reference, target, termination)
+    found, error = rotate_least(ops, start, reference.coordinates, target, termination)
     if start is first or not ops.any(error > tolerance):
-        return found, placed, error
-    twisted = _twisted(ops, constrained_chain, start, target)
+        return found, error
+    twisted = _twisted(ops, start, target)
     if twisted is None:
-        return found, placed, error
-    again, again_placed, less = rotate_least(ops, constrained_chain, twisted, reference, target, termination)
+        return found, error
+    again, less = rotate_least(ops, twisted, reference.coordinates, target, termination)
     better = (error > tolerance) & (less < error)
-    found = choose_each(ops, better, again, found)
-    return found, again_placed.where(ops, better, placed), ops.where(better, less, error)
+    return again.where(ops, better, found), ops.where(better, less, error)
 
 
-def _off_limits(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-) -> Sequence[SwingTwist]:
-    """Return the reference pose; of a straight chain, the pose with joints that are at their limits moved off them.
+def _off_limits(ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float) -> ConstrainedPose:
+    """Return the pose; of a straight chain, the pose with joints that are at their limits moved off them.
 
     A chain whose target is farther from the root than the chain is long stays straight: ``rotate_least`` makes no step
     there, and the start would be the result. In a drag beyond reach such a chain, with its target on its own line but
     for rounding, was twisted by up to 179 degrees in a move.
     """
     is_within = dot(target, target) <= (1.0 + tolerance) * (1.0 + tolerance)
-    is_straight = is_within & _is_straight(ops, constrained_chain, reference, target, tolerance)
+    is_straight = is_within & _is_straight(ops, pose, target, tolerance)
     if not ops.any(is_straight):
-        return reference
+        return pose
     bent: list[SwingTwist] = []
-    for limits, joint in zip(constrained_chain.limits, reference, strict=True):
+    for limits, joint in zip(pose.chain.limits, pose.coordinates, strict=True):
         parts = list(joint)
         for axis in (0, 2):
             lower, upper = limits.lower[axis], limits.upper[axis]
@@ -201,69 +185,54 @@ def _off_limits(
                 parts[axis] = ops.where(joint[axis] >= upper - ON_LIMIT, upper - inside, parts[axis])
                 parts[axis] = ops.where(joint[axis] <= lower + ON_LIMIT, lower + inside, parts[axis])
         bent.append(clamp(ops, limits, (parts[0], parts[1], parts[2])))
-    return choose_each(ops, is_straight, bent, reference)
+    return place(ops, pose.chain, bent).where(ops, is_straight, pose)
 
 
-def _twisted(
-    ops: Operations, constrained_chain: ConstrainedChain, start: Sequence[SwingTwist], target: Vector
-) -> list[SwingTwist] | None:
+def _twisted(ops: Operations, start: ConstrainedPose, target: Vector) -> ConstrainedPose | None:
     """Return a start with the first bone twisted toward a target behind the chain.
 
     None where no target is behind the chain, or the first bone can't twist by half a turn. Bones that bend to one side
     alone don't bend to the other side: without this start 20 of 200 solves of a finger ended in a local minimum, with
     it 6.
     """
-    first = constrained_chain.limits[0]
+    first = start.chain.limits[0]
     if first.upper[1] - first.lower[1] <= math.pi:
         return None
-    placed, (x, twist, z) = place(ops, constrained_chain, start), start[0]
+    x, twist, z = start.coordinates[0]
     zero = 0.0 * twist
-    angle = angle_about(ops, rotate(placed.frames[0], (zero, zero + 1.0, zero)), placed.joints[-1], target)
+    angle = angle_about(ops, rotate(start.frames[0], (zero, zero + 1.0, zero)), start.tip, target)
     is_behind = ops.abs(angle) > 0.5 * math.pi
     if not ops.any(is_behind):
         return None
-    return [clamp(ops, first, (x, twist + ops.where(is_behind, angle, 0.0), z)), *start[1:]]
+    twisted = clamp(ops, first, (x, twist + ops.where(is_behind, angle, 0.0), z))
+    return place(ops, start.chain, [twisted, *start.coordinates[1:]])
 
 
 def descend_off_the_line(
-    descend: Descent,
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    steps: int,
-) -> tuple[list[SwingTwist], Placed, Component, Component]:
-    """Descend from the reference pose; where chain and target lie on one line, from a bent pose.
+    descend: Descent, ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float, steps: int
+) -> tuple[ConstrainedPose, Component, Component]:
+    """Descend from a pose; where chain and target lie on one line, from a bent pose (``Descent``).
 
     On the line J^T r = 0 for the residual r. Where the descent from a bent pose ends farther from the target than the
-    reference pose, the reference pose is the result.
+    pose before, that is the result.
     """
-    start = _off_the_line(ops, constrained_chain, reference, target, tolerance)
-    found, placed, error, used = descend(ops, constrained_chain, start, target, tolerance, steps)
-    if start is not reference:
-        farther = error > distance_between(ops, place(ops, constrained_chain, reference).joints[-1], target)
-        found = choose_each(ops, farther, reference, found)
-        placed = place(ops, constrained_chain, found)
-    return found, placed, error, used
+    start = _off_the_line(ops, pose, target, tolerance)
+    found, error, used = descend(ops, start, target, tolerance, steps)
+    if start is not pose:
+        found = pose.where(ops, error > distance_between(ops, pose.tip, target), found)
+    return found, error, used
 
 
-def _off_the_line(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-) -> Sequence[SwingTwist]:
-    """Return the reference pose, bent where chain and target lie on one line."""
-    is_straight = _is_straight(ops, constrained_chain, reference, target, tolerance, target)
+def _off_the_line(ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float) -> ConstrainedPose:
+    """Return the pose, bent where chain and target lie on one line."""
+    is_straight = _is_straight(ops, pose, target, tolerance, target)
     if not ops.any(is_straight):
-        return reference
+        return pose
     bent: list[SwingTwist] = []
     # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
     sign: Component = 1.0
-    for j in reversed(range(len(reference))):
-        limits, parts = constrained_chain.limits[j], list(reference[j])
+    for j in reversed(range(len(pose.coordinates))):
+        limits, parts = pose.chain.limits[j], list(pose.coordinates[j])
         for axis in (2, 0):
             lower, upper = limits.lower[axis], limits.upper[axis]
             step = min(BEND_OFF_LINE, 0.25 * (upper - lower))
@@ -274,22 +243,16 @@ def _off_the_line(
                 parts[axis], sign = parts[axis] + bend, ops.where(bend < 0.0, 1.0, -1.0)
                 break
         bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
-    return choose_each(ops, is_straight, bent, reference)
+    return place(ops, pose.chain, bent).where(ops, is_straight, pose)
 
 
 def _is_straight(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    *others: Vector,
+    ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float, *others: Vector
 ) -> Condition:
     """Tell whether a chain whose tip isn't at the target lies on one line, and other points on the same line."""
-    placed = place(ops, constrained_chain, reference)
-    is_straight = distance_between(ops, placed.joints[-1], target) > tolerance
-    first = placed.joints[1]
-    for point in (*placed.joints[2:], *others):
+    is_straight = distance_between(ops, pose.tip, target) > tolerance
+    first = pose.joints[1]
+    for point in (*pose.joints[2:], *others):
         off = cross(first, point)
         is_straight = is_straight & (dot(off, off) <= COLLINEAR * dot(first, first) * dot(point, point))
     return is_straight
@@ -297,13 +260,13 @@ def _is_straight(
 
 def _start_anywhere(
     ops: Operations,
-    constrained_chain: ConstrainedChain,
+    chain: ConstrainedChain,
     poses: Sequence[Sequence[SwingTwist]],
     target: Vector,
     tolerance: float,
     steps: int,
     count: int,
-) -> list[SwingTwist]:
+) -> Sequence[SwingTwist]:
     """Return the joint coordinates to which Newton's method leads from the best of the poses Gauss-Newton finds.
 
     The best has its tip nearest to the target; of poses with equal errors (``EQUAL_ERRORS``) it is the one that rotates
@@ -315,7 +278,7 @@ def _start_anywhere(
         count: how many feasible poses of each kind are starts.
     """
     minimum, first, reference = (array_of(pose) for pose in poses)
-    goals, bones = array_of([target])[:, 0], constrained_chain.bones
+    goals, bones = array_of([target])[:, 0], chain.bones
     near = _near_poses(bones, goals, count)
     starts = np.concatenate([near, np.stack([minimum, reference], 1)], axis=1)
     found, errors = _descend_all(
@@ -324,17 +287,16 @@ def _start_anywhere(
     best = _best(found, errors, first, tolerance)[:, None]
     found = np.take_along_axis(found, best[:, :, None, None], 1)
     found = _descend_all(bones, found, goals, NewtonSteps(tolerance, NEWTON_STEPS, NEWTON_GAIN))[0]
-    coordinates = _components(ops, found[:, 0])
-    reached = distance_between(ops, place(ops, constrained_chain, coordinates).joints[-1], target) <= tolerance
+    pose = place(ops, chain, _components(ops, found[:, 0]))
+    reached = distance_between(ops, pose.tip, target) <= tolerance
     if ops.any(reached):
         termination = Termination(tolerance, min(steps, STEPS_BACK), LEAST_CHANGE_FROM_SOLUTION)
-        rotated, _, error = rotate_least(ops, constrained_chain, coordinates, poses[2], target, termination)
-        reached = reached & (error <= tolerance)
-        coordinates = choose_each(ops, reached, rotated, coordinates)
+        rotated, error = rotate_least(ops, pose, poses[2], target, termination)
+        pose = rotated.where(ops, reached & (error <= tolerance), pose)
     if bones.axes.wide[0].size:
         # Half-sines end at half a turn: there Newton's method stalls, and least squares continue from its pose.
-        coordinates = descend(ops, constrained_chain, coordinates, target, tolerance, steps)[0]
-    return coordinates
+        pose, _, _ = descend(ops, pose, target, tolerance, steps)
+    return pose.coordinates
 
 
 def _best(found: Array, errors: Array, references: Array, tolerance: float) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
-from ..math.vectors import choose_each, cross, distance_between, dot
+from ..math.vectors import choose_each, cross, distance_between, dot, subtract
 
 LONGEST_DAMPED_STEP = 0.5
 """Largest change of one axis in one step, half-sine or radians: the Jacobian is that of the start of the step."""
@@ -48,47 +48,51 @@ class Rule:
     """Whether the descent ends at a control."""
 
 
-class SteppedChain(Protocol):
-    """A chain whose joints a step rotates."""
+class SteppedPose(Protocol):
+    """A pose of a chain whose joints a step rotates."""
 
     @property
     def tip(self) -> Vector:
         """The point that is brought to the target."""
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> Self:
-        """Return the chain after the step that a rule finds for the residual ``target - tip``."""
-
     def where(self, ops: Operations, condition: Condition, other: Self) -> Self:
-        """Return this chain in the batch items where a condition holds, the other one elsewhere."""
+        """Return this pose in the batch items where a condition holds, the other one elsewhere."""
 
 
-_Chain = TypeVar("_Chain", bound=SteppedChain)
+_Pose = TypeVar("_Pose", bound=SteppedPose)
 
 
 def descend_to(
-    ops: Operations, chain: _Chain, target: Vector, tolerance: float, steps: int, rule: Rule
-) -> tuple[_Chain, Component, Component]:
-    """Step until the tip is at the target or gets no nearer."""
-    (gx, gy, gz), (x, y, z) = target, chain.tip
-    error = distance_between(ops, chain.tip, target)
+    ops: Operations,
+    pose: _Pose,
+    stepped: Callable[[_Pose, Vector, Component], _Pose],
+    target: Vector,
+    tolerance: float,
+    steps: int,
+    rule: Rule,
+) -> tuple[_Pose, Component, Component]:
+    """Step until the tip is at the target or gets no nearer; return the pose, the distance, and the steps used.
+
+    ``stepped`` returns the pose after the rule's step for a residual ``target - tip`` and a control.
+    """
+    error = distance_between(ops, pose.tip, target)
     control, used = rule.first + 0.0 * error, 0.0 * error
     for _ in range(steps):
         going = (error > tolerance) & ops.negate(rule.is_spent(control))
         if not ops.any(going):
             break
         used = used + going
-        trial = chain.stepped(ops, (gx - x, gy - y, gz - z), rule, control)
+        trial = stepped(pose, subtract(target, pose.tip), control)
         trial_error = distance_between(ops, trial.tip, target)
         better = (trial_error < error) & going
         if ops.all(better):
-            chain = trial
+            pose = trial
         elif ops.any(better):
-            chain = trial.where(ops, better, chain)
-        x, y, z = chain.tip
+            pose = trial.where(ops, better, pose)
         is_success = better & (trial_error <= (1.0 - rule.least_gain) * error)
         control = ops.where(is_success, rule.after_success(ops, control), rule.after_failure * control)
         error = ops.where(better, trial_error, error)
-    return chain, error, used
+    return pose, error, used
 
 
 def damped_solution(_ops: Operations, normal: Symmetric, residual: Vector, damping: Component) -> Vector:
@@ -130,7 +134,7 @@ class FreeChain:
         """The last joint."""
         return self.points[-1]
 
-    def stepped(self, ops: Operations, residual: Vector, rule: Rule, control: Component) -> FreeChain:
+    def stepped(self, ops: Operations, residual: Vector, control: Component, solution: Solve) -> FreeChain:
         """Return the chain after one step.
 
         A rotation w of a joint moves the tip by w x r, r being the arm from joint to tip. So the joint's part of
@@ -144,8 +148,8 @@ class FreeChain:
             arms.append(arm)
             xx, yy, zz = xx + x * x, yy + y * y, zz + z * z
             xy, xz, yz = xy - x * y, xz - x * z, yz - y * z
-        solution = rule.solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), residual, control)
-        vectors = [cross(arm, solution) for arm in arms]
+        y_of_step = solution(ops, (yy + zz, xx + zz, xx + yy, xy, xz, yz), residual, control)
+        vectors = [cross(arm, y_of_step) for arm in arms]
         longest = 0.0 * control
         for vector in vectors:
             longest = ops.maximum(longest, dot(vector, vector))
@@ -169,3 +173,14 @@ class FreeChain:
         """Return this chain in the batch items where a condition holds, the other one elsewhere."""
         points = choose_each(ops, condition, self.points, other.points)
         return FreeChain(points, choose_each(ops, condition, self.links, other.links))
+
+
+def descend_freely(
+    ops: Operations, chain: FreeChain, target: Vector, tolerance: float, steps: int, rule: Rule
+) -> tuple[FreeChain, Component, Component]:
+    """Rotate joints without limits until the tip is at the target or gets no nearer (``descend_to``)."""
+
+    def stepped(chain: FreeChain, residual: Vector, control: Component) -> FreeChain:
+        return chain.stepped(ops, residual, control, rule.solution)
+
+    return descend_to(ops, chain, stepped, target, tolerance, steps, rule)

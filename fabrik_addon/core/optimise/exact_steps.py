@@ -6,7 +6,7 @@ import numpy as np
 
 from ..math.factorisation import damped_inverse
 from ..math.operations import Array, Component, Condition
-from .bounded_step import ROUNDS
+from .bounded_least_squares import BOUND_ROUNDS
 from .cost_model import bounds_of
 from .held_descent import descend_held
 from .task_stack import TaskStack
@@ -85,7 +85,7 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damp
     """
     down, up, swings = bounds_of(stack, state)
     rows, weights = swings.from_axes(stack.jacobian(state)), stack.weights + np.zeros((*stack.batch, 1))
-    for _ in range(ROUNDS):
+    for _ in range(BOUND_ROUNDS):
         back = _pseudo_inverse(rows, weights, damping)
         change = (back @ residual[..., None])[..., 0]
         is_out = (change > up) | (change < down)
@@ -96,13 +96,7 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damp
 
 
 def _pseudo_inverse(rows: Array, weights: Array, damping: Component) -> Array:
-    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M).
-
-    Args:
-        rows: (..., M, N) of J.
-        weights: (..., N) W.
-        damping: lambda over the trace of ``J W J^T``.
-    """
+    """Return ``W J^T (J W J^T + lambda)^-1`` (..., N, M), with the damping, lambda over the trace of ``J W J^T``."""
     weighted = rows * weights[..., None, :]
     normal = weighted @ rows.swapaxes(-1, -2)
     least = damping * normal.trace(axis1=-2, axis2=-1) + 1e-12

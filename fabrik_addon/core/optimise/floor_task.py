@@ -71,10 +71,6 @@ class FloorTask:
         pushes = forces * (self.below(motions.placed) > 0.0)
         return crossing(self.up) @ motions.of_points(self.bones, self.points, pushes)
 
-    def lowered(self, by: float) -> FloorTask:
-        """Return the task with all heights lowered by a distance."""
-        return replace(self, heights=self.heights - by)
-
     def partly(self, placed: PlacedTree, share: float) -> FloorTask:
         """Return the task whose residual at a pose is a share of this task's."""
         return replace(self, heights=self.heights - (1.0 - share) * np.maximum(self.below(placed), 0.0))

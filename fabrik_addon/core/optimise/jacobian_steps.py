@@ -37,14 +37,9 @@ StackedRule: TypeAlias = Callable[[Array, Array, float], Array]
 def step_by_rule(
     stack: TaskStack, state: State, tolerances: Sequence[float], rule: StackedRule, steps: int
 ) -> tuple[State, int]:
-    """Take a method's steps until all residuals are small enough or their squared sum falls no more.
+    """Take a method's steps until all residuals are within tolerances or their squared sum falls no more.
 
-    Args:
-        stack: tasks, whatever their levels.
-        state: to start from, within limits.
-        tolerances: length of each task's residual at which it is met well enough to stop.
-        rule: of the method.
-        steps: at most.
+    The levels of the tasks don't count.
 
     Returns:
         the last state accepted, and how many were.

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
-from ..math.vectors import distance_between, dot, norm
-from ..model.constrained_chain import ConstrainedChain, Placed
+from ..math.vectors import distance_between, dot, norm, subtract
+from ..model.constrained_chain import ConstrainedPose
 from ..model.joint_limits import SwingTwist
-from .bounded_least_squares import BoundedPose, bounded_step, descend, pose_of, shortened
+from .bounded_least_squares import bounded_step, descend, shortened
 
 FIRST_ROTATION_DAMPING = 0.12
 """Damping of the first step, in units of the squared length: it falls with every step that helps."""
@@ -102,32 +102,26 @@ class _Stride:
 
 
 def rotate_least(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    start: Sequence[SwingTwist],
-    reference: Sequence[SwingTwist],
-    target: Vector,
-    termination: Termination,
-) -> tuple[list[SwingTwist], Placed, Component]:
+    ops: Operations, start: ConstrainedPose, reference: Sequence[SwingTwist], target: Vector, termination: Termination
+) -> tuple[ConstrainedPose, Component]:
     """Bring the tip to the target with the least rotation from the reference pose that there is near the start.
 
     A batch item whose target is farther from the root than the chain is long stays at its start, unless the steps are
     fewer than ``PATIENCE``: with so few the caller has no other starts.
 
     Args:
-        start: joint coordinates to start from, within limits.
+        start: where to start from.
         reference: joint coordinates to stay near to. They are returned to the last bit if start and target are there.
         target: of the tip, from the root, in units of the chain's length.
         termination: when the descent ends.
 
     Returns:
-        joint coordinates after, joints and frames, distance from tip to target.
+        pose after, distance from tip to target.
     """
     tolerance, steps, least_change = termination
     from_solution = least_change < LEAST_CHANGE
-    pose = pose_of(ops, constrained_chain, start)
-    error = distance_between(ops, pose.tip, target)
-    at_reference = _are_equal(start, reference, error)
+    pose, error = start, distance_between(ops, start.tip, target)
+    at_reference = _are_equal(start.coordinates, reference, error)
     is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps >= PATIENCE else False
     done = (at_reference & (error <= tolerance)) | is_beyond
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
@@ -138,9 +132,8 @@ def rotate_least(
         # A start away from the reference pose takes the null-space term near the target only: farther away the term
         # would bring the pose back to the local minimum that this start is to avoid.
         is_near = error <= NEAR_TARGET
-        (gx, gy, gz), (x, y, z) = target, pose.tip
-        residual = gx - x, gy - y, gz - z
         share_back = ops.where(at_reference | is_near, stride.share, 0.0)
+        residual = subtract(target, pose.tip)
         change, share, longest, is_still = _step(ops, pose, reference, residual, damping, share_back)
         share = ops.where(is_near, ops.minimum(NEAR_STEP / longest, share), share)
         trial = pose.moved(ops, change, share)
@@ -161,10 +154,10 @@ def rotate_least(
         done = done | ((error <= tolerance) & is_converged) | is_stationary | (damping > TOO_DAMPED)
     is_beside = (error > tolerance) & (error <= NEAR_TARGET)
     if ops.any(is_beside):  # the last step has a null-space term, which takes the tip off the target
-        found, placed, less, _ = descend(ops, constrained_chain, pose.coordinates, target, tolerance, steps // 4)
-        pose = BoundedPose(constrained_chain, found, placed).where(ops, is_beside, pose)
+        found, less, _ = descend(ops, pose, target, tolerance, steps // 4)
+        pose = found.where(ops, is_beside, pose)
         error = ops.where(is_beside, less, error)
-    return list(pose.coordinates), pose.placed, error
+    return pose, error
 
 
 def _remaining_change(ops: Operations, last: Component, before: Component) -> Component:
@@ -204,7 +197,7 @@ def _fitting(
 
 def _step(
     ops: Operations,
-    pose: BoundedPose,
+    pose: ConstrainedPose,
     reference: Sequence[SwingTwist],
     residual: Vector,
     damping: Component,
@@ -217,7 +210,7 @@ def _step(
         ``LONGEST_DAMPED_STEP``; the largest change; and whether the step leaves nearly all of the residual.
     """
     here = pose.coordinates
-    secondary = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.constrained_chain.free]
+    secondary = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.chain.free]
     change, y = bounded_step(ops, pose, secondary, residual, damping)
     share, longest = shortened(ops, change)
     # damping * y is the residual that the step leaves: all of it where no free axis moves the tip that way.

@@ -33,9 +33,6 @@ behind the back turns head and neck to their limits and the chest some way; a la
 ROTATION_SCALE = 0.3
 """Position error, in the tree's units, that an angle of one radian counts as."""
 
-ROLL = 1.0
-"""Weight of the roll's residual, over that of the angles to the point."""
-
 BEHIND = 1.8
 """Azimuth (radians) between head and point up to which the head takes the way behind the back, where that is shorter.
 
@@ -59,11 +56,11 @@ class _Seen(NamedTuple):
 class LookAtTask(LookAt):
     """The direction ``f = R_b f0`` of the head b should be that from its eyes ``p_b + R_b o`` to a point t.
 
-    The residuals are ``s cos(eps_t) (phi_t - phi_f)``, ``s (eps_t - eps_f)`` and ``s r (c0 - a . u)``, with the scale
-    s, the directions f of the head and t to the point, the roll's weight r, the head's axis ``a = R_b a0`` to its left
-    and the axis u upward. ``c0`` is the roll of the pose at hand: a head that is tilted stays so. Eyes and point
-    are in the tree's units. Of bones that don't turn the Jacobian is 0: each drag with a point behind the back would
-    turn the hips by 1.7 degrees more, because the posture task holds them where the drag before has left them.
+    The residuals are ``s cos(eps_t) (phi_t - phi_f)``, ``s (eps_t - eps_f)`` and ``s (c0 - a . u)``, with the scale s,
+    the directions f of the head and t to the point, the head's axis ``a = R_b a0`` to its left and the axis u upward.
+    ``c0`` is the roll of the pose at hand: a head that is tilted stays so. Eyes and point are in the tree's units. Of
+    bones that don't turn the Jacobian is 0: each drag with a point behind the back would turn the hips by 1.7 degrees
+    more, because the posture task holds them where the drag before has left them.
     """
 
     roll: float = 0.0
@@ -96,7 +93,7 @@ class LookAtTask(LookAt):
         left = (
             math.cos(point.elevation) * _azimuth_between(head.azimuth, point.azimuth),
             point.elevation - head.elevation,
-            ROLL * (self.roll - float(placed.arms(self.bone, self.left) @ self.axes[2])),
+            self.roll - float(placed.arms(self.bone, self.left) @ self.axes[2]),
         )
         return tuple(ROTATION_SCALE * part - kept for part, kept in zip(left, self.kept, strict=True))
 
@@ -115,7 +112,7 @@ class LookAtTask(LookAt):
             [
                 math.cos(point.elevation) * by_azimuth + between * math.sin(point.elevation) * elevation,
                 turned @ cross(forward, head.by_elevation) - elevation,
-                ROLL * (turned @ cross(left, self.axes[2])),
+                turned @ cross(left, self.axes[2]),
             ]
         )
         return np.where(np.isin(motions.structure.column_bones, self.turning), found, 0.0)

@@ -14,6 +14,7 @@ Shapes: S poses of B bones with N free axes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,29 +60,30 @@ LEAST_EIGENVALUE = 4e-8
 """Eigenvalue of a second derivative down to which it counts as positive definite."""
 
 
-@dataclass(frozen=True)
-class _Placed:
+class _Placed(NamedTuple):
     """Poses with the Jacobians of their tips."""
 
+    coordinates: Array
+    """(S, B, 3)"""
     tips: Array
     """(S, 3)"""
+    residual: Array
+    """(S, 3) from the tips to their targets."""
+    errors: Array
+    """(S,) lengths of the residuals."""
     spins: Array
     """(S, N, 3) angular velocity of every free axis."""
     columns: Array
     """(S, N, 3) columns of the Jacobian: velocity of the tip by every free axis."""
 
-    def gather(self, poses: NDArray[np.bool_]) -> _Placed:
-        """Return those of some poses."""
-        return _Placed(self.tips[poses], self.spins[poses], self.columns[poses])
+    def gather(self, items: NDArray[np.bool_]) -> _Placed:
+        """Return some of the poses."""
+        return _Placed(*(part[items] for part in self))
 
     def choose(self, where: NDArray[np.bool_], yes: _Placed) -> _Placed:
-        """Return those of other poses where a condition (S,) holds."""
-        each = where[:, None, None]
-        return _Placed(
-            np.where(where[:, None], yes.tips, self.tips),
-            np.where(each, yes.spins, self.spins),
-            np.where(each, yes.columns, self.columns),
-        )
+        """Return other poses where a condition (S,) holds."""
+        pairs = zip(self, yes, strict=True)
+        return _Placed(*(np.where(where.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in pairs))
 
 
 @dataclass(frozen=True)
@@ -112,55 +114,45 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
     Returns:
         joint coordinates after, and distances (S,) from tip to target.
     """
-    placed = _place(bones, coordinates)
-    errors = _lengths(targets - placed.tips)
-    found_coordinates, found_errors = coordinates.copy(), errors.copy()
+    placed = _place(bones, coordinates, targets)
+    found_coordinates, found_errors = coordinates.copy(), placed.errors.copy()
     is_newton = steps.residual_damping == 0.0
     damping = np.full(len(coordinates), FIRST_NEWTON_DAMPING if is_newton else FIRST_DAMPING)
     items = np.arange(len(coordinates))
-    is_going = (errors > steps.tolerance) & (len(bones.axes.free) > 0)
+    is_going = (placed.errors > steps.tolerance) & (len(bones.axes.free) > 0)
     for _ in range(steps.count):
         if not is_going.all():
-            found_coordinates[items], found_errors[items] = coordinates, errors
+            found_coordinates[items], found_errors[items] = placed.coordinates, placed.errors
             items, bones, placed = items[is_going], bones.gather(is_going), placed.gather(is_going)
-            coordinates, targets, errors, damping = (
-                values[is_going] for values in (coordinates, targets, errors, damping)
-            )
+            targets, damping = targets[is_going], damping[is_going]
             if not items.size:
                 break
-        step = _step(bones, coordinates, placed, targets, damping, steps.residual_damping)
-        trial, trial_placed = step.coordinates, _place(bones, step.coordinates)
-        trial_errors = _lengths(targets - trial_placed.tips)
+        step = _step(bones.axes, placed, damping, steps.residual_damping)
+        trial = _place(bones, step.coordinates, targets)
         if is_newton:
-            off = _off_across(placed, step, trial_placed, targets)
+            off = _off_across(placed, step, trial)
             is_off = np.einsum("si,si->s", off, off) > LEAST_CORRECTION * np.abs(step.gain)
             if is_off.any():
-                corrected = _corrected(bones, step, trial_placed, off)
-                corrected_placed = _place(bones, corrected)
-                corrected_errors = _lengths(targets - corrected_placed.tips)
-                nearer = is_off & (corrected_errors < trial_errors)
-                trial = np.where(nearer[:, None, None], corrected, trial)
-                trial_placed = trial_placed.choose(nearer, corrected_placed)
-                trial_errors = np.where(nearer, corrected_errors, trial_errors)
-        gain = errors - trial_errors
+                corrected = _place(bones, _corrected(bones.axes, step, trial, off), targets)
+                trial = trial.choose(is_off & (corrected.errors < trial.errors), corrected)
+        errors = placed.errors
+        gain = errors - trial.errors
         better = gain > 0.0
-        ratio = (errors + trial_errors) * gain / np.maximum(step.gain, TINY)
+        ratio = (errors + trial.errors) * gain / np.maximum(step.gain, TINY)
         damping = damping * np.where(ratio > GOOD_RATIO, LESS_DAMPING, np.where(ratio > POOR_RATIO, 1.0, MORE_DAMPING))
         # At a minimum rounding makes every step fail: without this condition the damping would grow to its bound.
         has_gain = np.abs(step.gain) > NO_GAIN * errors * errors
         is_going = np.where(
-            better, (gain >= steps.least_gain * trial_errors) & (trial_errors > steps.tolerance), has_gain
+            better, (gain >= steps.least_gain * trial.errors) & (trial.errors > steps.tolerance), has_gain
         )
         is_going &= damping <= MOST_DAMPING
-        coordinates = np.where(better[:, None, None], trial, coordinates)
-        placed = placed.choose(better, trial_placed)
-        errors = np.where(better, trial_errors, errors)
-    found_coordinates[items], found_errors[items] = coordinates, errors
+        placed = placed.choose(better, trial)
+    found_coordinates[items], found_errors[items] = placed.coordinates, placed.errors
     return found_coordinates, found_errors
 
 
-def _place(bones: Bones, coordinates: Array) -> _Placed:
-    """Return the tips of poses (S, B, 3) and their Jacobians; the axes are those of ``Tree.axes``."""
+def _place(bones: Bones, coordinates: Array, targets: Array) -> _Placed:
+    """Return poses (S, B, 3) with the Jacobians of their tips; the axes are those of ``Tree.axes``."""
     parents, frames, joints = frames_of(bones, coordinates)
     x, z = coordinates[..., 0], coordinates[..., 2]
     w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
@@ -173,15 +165,12 @@ def _place(bones: Bones, coordinates: Array) -> _Placed:
     spins[..., 1, :] = frames[..., 1]
     arms = joints[:, bones.axes.carried] - joints[:, :-1]
     columns = spins @ crossing(arms)
-    count, free = len(coordinates), bones.axes.free
-    return _Placed(
-        joints[:, -1], spins.reshape(count, -1, 3).take(free, axis=1), columns.reshape(count, -1, 3).take(free, axis=1)
+    free_spins, free_columns = (
+        each.reshape(len(coordinates), -1, 3).take(bones.axes.free, axis=1) for each in (spins, columns)
     )
-
-
-def _lengths(vectors: Array) -> Array:
-    """Return the lengths (S,) of vectors (S, 3), in half the time of ``np.linalg.norm``."""
-    return np.sqrt(np.einsum("si,si->s", vectors, vectors))
+    residual = targets - joints[:, -1]
+    errors = np.sqrt(np.einsum("si,si->s", residual, residual))  # in half the time of ``np.linalg.norm``
+    return _Placed(coordinates, joints[:, -1], residual, errors, free_spins, free_columns)
 
 
 @dataclass(frozen=True)
@@ -198,48 +187,45 @@ class _Step:
     """(S, N) axes that end at a bound, and swings that end on their ellipse."""
 
 
-def _step(
-    bones: Bones, coordinates: Array, placed: _Placed, targets: Array, damping: Array, residual_damping: float
-) -> _Step:
+def _step(axes: FreeAxes, placed: _Placed, damping: Array, residual_damping: float) -> _Step:
     """Return joint coordinates after one step within limits."""
-    residual = targets - placed.tips
-    axes, every = bones.axes, len(coordinates)
+    residual = placed.residual
     gradient = -(placed.columns @ residual[:, :, None])[..., 0]
-    value = coordinates.reshape(every, -1).take(axes.free, axis=1)
+    value = placed.coordinates.reshape(len(damping), -1).take(axes.free, axis=1)
     lower, upper = axes.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
-    along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.pairs[0].size else None
+    along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.both.size else None
     columns = placed.columns if along is None else along.projected(axes, placed.columns)
     slope = -(columns @ residual[:, :, None])[..., 0]
     if residual_damping > 0.0:
-        model: _Newton | _GaussNewton = _GaussNewton(columns, residual, damping + residual_damping * _lengths(residual))
+        model: _Newton | _GaussNewton = _GaussNewton(columns, residual, damping + residual_damping * placed.errors)
     else:
         spins = placed.spins
         diagonal = np.repeat(damping[:, None], len(axes.free), axis=1)
         if along is not None:
             spins = along.projected(axes, spins)
-            diagonal[:, axes.pairs[0]] += along.curvature
+            diagonal[:, axes.both[0]] += along.curvature
         model = _Newton(columns, residual, _second_derivative(axes, spins, columns, residual, diagonal))
-    change = _bounded_change(model, fixed, _Bounds(axes, value, least, most, along))
+    change = _bounded_change(model, fixed, axes, value, (least, most), along)
     predicted = -np.einsum("sn,sn->s", change, 2.0 * slope + model.times(change))
     moved = (change[:, None] @ columns)[:, 0]
     if along is not None:
-        n, m = axes.pairs
+        n, m = axes.both
         change[:, m] += along.z * change[:, n]
         change[:, n] *= along.x
         fixed[:, n] |= along.is_held
-    return _Step(_moved(axes, coordinates, value + change), predicted, moved, fixed)
+    return _Step(_moved(axes, placed.coordinates, value + change), predicted, moved, fixed)
 
 
-def _off_across(placed: _Placed, step: _Step, trial: _Placed, targets: Array) -> Array:
+def _off_across(placed: _Placed, step: _Step, trial: _Placed) -> Array:
     """Return the movement (S, 3) of the tips in a step beyond the first order, across the residuals before it."""
-    residual, off = targets - placed.tips, placed.tips + step.moved - trial.tips
+    residual, off = placed.residual, placed.tips + step.moved - trial.tips
     along = np.einsum("si,si->s", off, residual) / (np.einsum("si,si->s", residual, residual) + TINY)
     return off - along[:, None] * residual
 
 
-def _corrected(bones: Bones, step: _Step, trial: _Placed, off: Array) -> Array:
+def _corrected(axes: FreeAxes, step: _Step, trial: _Placed, off: Array) -> Array:
     """Return joint coordinates (S, B, 3) with the second-order correction of a step.
 
     A step d moves the tip by ``J d + (d . d2 tip . d) / 2`` and more, of which the model of Newton's method has the
@@ -250,7 +236,6 @@ def _corrected(bones: Bones, step: _Step, trial: _Placed, off: Array) -> Array:
     spine and an arm missed their targets.
     """
     model = _GaussNewton(trial.columns, off, np.full(len(off), CORRECTION_DAMPING))
-    axes = bones.axes
     value = step.coordinates.reshape(len(off), -1).take(axes.free, axis=1)
     value += model.minimum(np.zeros(step.fixed.shape), step.fixed)
     return _moved(axes, step.coordinates, np.minimum(np.maximum(value, axes.ends[0]), axes.ends[1]))
@@ -259,7 +244,7 @@ def _corrected(bones: Bones, step: _Step, trial: _Placed, off: Array) -> Array:
 def _moved(axes: FreeAxes, coordinates: Array, moved: Array) -> Array:
     """Return joint coordinates (S, B, 3) with other values (S, N) of the free axes, swings within their ellipses."""
     every = len(coordinates)
-    if axes.pairs[0].size:
+    if axes.both.size:
         moved[:, axes.both] = _into_ellipses(axes, moved.take(axes.both, axis=1))
     made = coordinates.copy()
     made.reshape(every, -1)[:, axes.free] = moved
@@ -285,7 +270,7 @@ class _AlongEllipses:
 
     def projected(self, axes: FreeAxes, vectors: Array) -> Array:
         """Return vectors (S, N, C) of the axes with those of the tangents in the places of x."""
-        n, m = axes.pairs
+        n, m = axes.both
         made = vectors.copy()
         made[:, n] = self.x[..., None] * vectors[:, n] + self.z[..., None] * vectors[:, m]
         return made
@@ -348,44 +333,30 @@ class _GaussNewton:
         return (moved @ self.columns.swapaxes(-1, -2))[:, 0] + self.damping[:, None] * change
 
 
-@dataclass(frozen=True)
-class _Bounds:
-    """Where the changes of the axes end in one step."""
+def _bounded_change(
+    model: _Newton | _GaussNewton,
+    fixed: NDArray[np.bool_],
+    axes: FreeAxes,
+    value: Array,
+    ends: tuple[Array, Array],
+    along: _AlongEllipses | None,
+) -> Array:
+    """Return the change (S, N) that minimises a model between its ends, shortened to ``LONGEST_NEWTON_STEP``.
 
-    axes: FreeAxes
-    value: Array
-    """(S, N) before the step."""
-    least: Array
-    """(S, N)"""
-    most: Array
-    along: _AlongEllipses | None
-
-    def within(self, change: Array) -> Array:
-        """Return changes (S, N), of which those that pass a bound end there, and swings that leave their ellipse on it.
-
-        Swings that are held on their ellipse aren't among these: the tangent leaves it to second order only.
-        """
-        change = np.minimum(np.maximum(change, self.least), self.most)
-        both = self.axes.both
-        if both.size:
-            before, by = self.value.take(both, axis=1), change.take(both, axis=1)
-            inside = _into_ellipses(self.axes, before + by)
-            inside -= before
-            change[:, both] = inside if self.along is None else np.where(self.along.is_held[:, None], by, inside)
-        return change
-
-
-def _bounded_change(model: _Newton | _GaussNewton, fixed: NDArray[np.bool_], bounds: _Bounds) -> Array:
-    """Return the change (S, N) that minimises a model between bounds, shortened to ``LONGEST_NEWTON_STEP``.
-
-    An axis whose change would pass a bound is fixed there (in place, in ``fixed``), as are both axes of a swing that
+    An axis whose change would pass an end is fixed there (in place, in ``fixed``), as are both axes of a swing that
     would leave its ellipse, and the rest is solved anew. With swings only brought back into their ellipses after the
-    step a spine and an arm took 40 steps to an error that they get to in 6.
+    step a spine and an arm took 40 steps to an error that they get to in 6. Swings that are held on their ellipses may
+    leave them: the tangent does so to second order only.
     """
-    change = np.zeros_like(bounds.value)
+    change = np.zeros_like(value)
     for _ in range(NEWTON_BOUND_ROUNDS):
         solved = model.minimum(change, fixed)
-        change = bounds.within(solved)
+        change = np.minimum(np.maximum(solved, ends[0]), ends[1])
+        if axes.both.size:
+            before, by = value.take(axes.both, axis=1), change.take(axes.both, axis=1)
+            inside = _into_ellipses(axes, before + by)
+            inside -= before
+            change[:, axes.both] = inside if along is None else np.where(along.is_held[:, None], by, inside)
         beyond = ~fixed & (np.abs(solved - change) > AT_LIMIT)
         if not beyond.any():
             break
@@ -443,7 +414,7 @@ def _along_ellipses(
         fixed[:, both] &= ~each
     if not held.any():
         return None
-    fixed[:, axes.pairs[1]] |= held
+    fixed[:, axes.both[1]] |= held
     x, z = np.where(held, -radii[:, 0] * share[:, 1], 1.0), np.where(held, radii[:, 1] * share[:, 0], 0.0)
     curvature = np.where(held, np.maximum(-np.sum(swing_gradient * swings, axis=1), 0.0), 0.0)
     return _AlongEllipses(held, x, z, curvature)

@@ -13,9 +13,9 @@ from ..goals.pole import bend_vector, pole_axes, rotation_to_shape
 from ..math.operations import TINY, Component, Operations, Vector, add_up
 from ..math.quaternions import conjugate, multiply
 from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
-from ..model.constrained_chain import ConstrainedChain, Placed
-from ..model.joint_limits import SwingTwist, clamp, swing_twist
-from .bounded_least_squares import BoundedPose, bounded_step, descend, pose_of, shortened, turning_axes
+from ..model.constrained_chain import ConstrainedPose, place
+from ..model.joint_limits import clamp, swing_twist
+from .bounded_least_squares import bounded_step, descend, shortened, turning_axes
 
 POLE_ROUNDS = 16
 """Bound on the rotations toward the pole: each at least halves the angle to the pole, unless limits prevent that."""
@@ -29,29 +29,24 @@ MUCH_NEARER = 0.5
 
 def bend_toward_pole(
     ops: Operations,
-    constrained_chain: ConstrainedChain,
-    coordinates: list[SwingTwist],
+    pose: ConstrainedPose,
     target: Vector,
     pole: Vector,
     tolerance: float,
     shaped: Sequence[Vector] = (),
-) -> tuple[list[SwingTwist], Placed]:
+) -> ConstrainedPose:
     """Rotate the bend of a chain toward a pole without taking its tip off the target.
 
     Args:
-        coordinates: joint coordinates before. Batch items whose tip isn't at the target stay.
-        target: where the tip is.
-        pole: point toward which the chain should bend.
-        tolerance: distance from tip to target that counts as reached.
+        pose: before. Batch items whose tip isn't at the target, within the tolerance, stay.
         shaped: joints of the pose of a pole shape at the target, in the axes of the pole (``fabrik.pole_shape``). The
             bend is then brought to where the rotation has it that is best from the chain's joints to these.
     """
-    pose = pose_of(ops, constrained_chain, coordinates)
     distance = norm(ops, target)
     if shaped:
-        pole = _pole_in_shape(ops, pose.placed.joints, target, pole, shaped)
+        pole = _pole_in_shape(ops, pose.joints, target, pole, shaped)
     along, side, across = pole_axes(ops, target, pole)
-    angle, size = _bend_angle(ops, pose.placed.joints, along, side, across)
+    angle, size = _bend_angle(ops, pose.joints, along, side, across)
     going = (distance_between(ops, pose.tip, target) <= tolerance) & (size > 1e-6) & (distance > 1e-6)
     stride: Component = 1.0 + 0.0 * distance
     for _ in range(POLE_ROUNDS):
@@ -59,26 +54,24 @@ def bend_toward_pole(
         if not ops.any(turning):
             break
         change, share = _pole_step(ops, pose, (angle, size), (side, across))
-        begin = pose.moved(ops, change, stride * share).coordinates
-        trial, trial_placed, error, _ = descend(ops, constrained_chain, begin, target, tolerance, 8)
-        trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
+        trial, error, _ = descend(ops, pose.moved(ops, change, stride * share), target, tolerance, 8)
+        trial_angle, trial_size = _bend_angle(ops, trial.joints, along, side, across)
         better = turning & (error <= tolerance) & (ops.abs(trial_angle) < 0.98 * ops.abs(angle)) & (trial_size > 1e-6)
-        pose = BoundedPose(constrained_chain, trial, trial_placed).where(ops, better, pose)
+        pose = trial.where(ops, better, pose)
         angle, size = ops.choose(better, (trial_angle, trial_size), (angle, size))
         stride = ops.where(better, ops.minimum(2.0 * stride, 1.0), 0.4 * stride)
     going = going & (ops.abs(angle) > POINTED)
     if ops.any(going):
-        begin = _rotated_about_chord(ops, pose, along, angle)
-        trial, trial_placed, error, _ = descend(ops, constrained_chain, begin, target, tolerance, 8)
-        trial_angle, trial_size = _bend_angle(ops, trial_placed.joints, along, side, across)
+        trial, error, _ = descend(ops, _rotated_about_chord(ops, pose, along, angle), target, tolerance, 8)
+        trial_angle, trial_size = _bend_angle(ops, trial.joints, along, side, across)
         is_nearer = ops.abs(trial_angle) < MUCH_NEARER * ops.abs(angle)
         better = going & (error <= tolerance) & is_nearer & (trial_size > 1e-6)
-        pose = BoundedPose(constrained_chain, trial, trial_placed).where(ops, better, pose)
-    return list(pose.coordinates), pose.placed
+        pose = trial.where(ops, better, pose)
+    return pose
 
 
-def _rotated_about_chord(ops: Operations, pose: BoundedPose, along: Vector, angle: Component) -> list[SwingTwist]:
-    """Return the joint coordinates after a rotation of the first bone about the line root-tip by minus an angle.
+def _rotated_about_chord(ops: Operations, pose: ConstrainedPose, along: Vector, angle: Component) -> ConstrainedPose:
+    """Return the pose after a rotation of the first bone about the line root-tip by minus an angle.
 
     That leaves the tip where it is, but for limits. The gradient of the pole angle of a nearly straight chain is mostly
     that of bends across, with which its tip comes off the target after little of the way: a leg that was bent by 0.042
@@ -87,9 +80,9 @@ def _rotated_about_chord(ops: Operations, pose: BoundedPose, along: Vector, angl
     half, (x, y, z) = -0.5 * angle, along
     sine = ops.sin(half)
     rotation = (ops.cos(half), sine * x, sine * y, sine * z)
-    own = multiply(conjugate(pose.placed.parents[0]), multiply(rotation, pose.placed.frames[0]))
-    others = pose.coordinates[1:]
-    return [clamp(ops, pose.constrained_chain.limits[0], swing_twist(ops, own)), *others]
+    own = multiply(conjugate(pose.parents[0]), multiply(rotation, pose.frames[0]))
+    first = clamp(ops, pose.chain.limits[0], swing_twist(ops, own))
+    return place(ops, pose.chain, [first, *pose.coordinates[1:]])
 
 
 def pole_angle(
@@ -133,7 +126,7 @@ def _bend_angle(
 
 
 def _pole_step(
-    ops: Operations, pose: BoundedPose, bend: tuple[Component, Component], axes: tuple[Vector, Vector]
+    ops: Operations, pose: ConstrainedPose, bend: tuple[Component, Component], axes: tuple[Vector, Vector]
 ) -> tuple[list[Component], Component]:
     """Return the rotations that bring the bend to the pole, to first order, and leave the tip where it is.
 
@@ -148,7 +141,7 @@ def _pole_step(
     toward = ops.where(angle > 0.0, -1.0, 1.0) / (size + TINY)
     x, y, z = (toward * (cosine * a - sine * s) for s, a in zip(side, across, strict=True))
     gradient = pole_gradient(ops, pose, (x, y, z))
-    secondary = [weight * part for weight, part in zip(pose.constrained_chain.free_weights, gradient, strict=True)]
+    secondary = [weight * part for weight, part in zip(pose.chain.free_weights, gradient, strict=True)]
     zero = 0.0 * angle
     change, _ = bounded_step(ops, pose, secondary, (zero, zero, zero), 1e-9 + zero)
     gain = add_up(part * derivative for part, derivative in zip(change, gradient, strict=True))
@@ -157,17 +150,17 @@ def _pole_step(
     return change, whole * share
 
 
-def pole_gradient(ops: Operations, pose: BoundedPose, onward: Vector) -> list[Component]:
+def pole_gradient(ops: Operations, pose: ConstrainedPose, onward: Vector) -> list[Component]:
     """Return how far along a vector the sum of all inner joints moves with every free coordinate."""
-    chain, placed = pose.constrained_chain, pose.placed
+    chain = pose.chain
     gradient: list[Component] = []
     sx = sy = sz = 0.0 * onward[0]
     count = 0.0
     for j in range(len(chain.limits) - 1, -1, -1):
-        x, y, z = placed.joints[j]
+        x, y, z = pose.joints[j]
         # All inner joints after this one rotate about it together.
         lever = (sx - count * x, sy - count * y, sz - count * z)
-        axes = turning_axes(ops, chain.limits[j], pose.coordinates[j], placed.parents[j], placed.frames[j])
+        axes = turning_axes(ops, chain.limits[j], pose.coordinates[j], pose.parents[j], pose.frames[j])
         gradient = [*(dot(cross(axis, lever), onward) for axis in axes), *gradient]
         if not chain.inherits[j]:
             sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone

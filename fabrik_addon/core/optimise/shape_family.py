@@ -24,9 +24,9 @@ from ..math.false_position import false_position
 from ..math.operations import SCALAR, Component, ScalarVector
 from ..math.quaternions import ScalarQuaternion, conjugate, rotate
 from ..math.vectors import cross, dot, first_direction, norm
-from ..model.constrained_chain import ConstrainedChain
+from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, place
 from ..model.joint_limits import JointLimits, SwingTwist, clamp, rotation_of
-from .bounded_least_squares import BoundedPose, jacobian_columns, pose_of
+from .bounded_least_squares import jacobian_columns
 
 STEP, LEAST_STEP = 0.04, 1e-5
 """Angle (radians) of a step along the path, of all joints together: the largest, and the one at which it ends."""
@@ -49,7 +49,7 @@ LEAST_GRADIENT = 1e-4
 NEARER = 0.02
 """Distance by which a path must come nearer to the root than an earlier candidate to be chosen instead of it."""
 
-Path = list[tuple[float, BoundedPose]]
+Path = list[tuple[float, ConstrainedPose]]
 """Distances from root to tip, with the poses."""
 
 
@@ -58,7 +58,7 @@ class ShapeFamily:
     """Poses in the order of their distances from root to tip, in units of the chain's length."""
 
     distances: list[float]
-    poses: list[BoundedPose]
+    poses: list[ConstrainedPose]
 
     def at(self, distance: float) -> list[ScalarQuaternion]:
         """Return the own rotations of all bones but the first at a distance, or at the nearest one of the family.
@@ -70,7 +70,7 @@ class ShapeFamily:
         number = bisect_left(self.distances, distance)
         before = max(number - 1, 0)
         near, far = self.poses[before], self.poses[number]
-        change = [near.coordinates[j][axis] - far.coordinates[j][axis] for j, axis in far.constrained_chain.free]
+        change = [near.coordinates[j][axis] - far.coordinates[j][axis] for j, axis in far.chain.free]
 
         def error_at(share: Component) -> Component:
             return _distance(far.moved(SCALAR, change, share)) - distance
@@ -80,7 +80,7 @@ class ShapeFamily:
         return [_rotation(own) for own in far.moved(SCALAR, change, share).coordinates[1:]]
 
 
-def _distance(pose: BoundedPose) -> float:
+def _distance(pose: ConstrainedPose) -> float:
     """Return the distance from root to tip."""
     return float(norm(SCALAR, pose.tip))
 
@@ -97,7 +97,7 @@ def shape_family(chain: ConstrainedChain) -> ShapeFamily:
     if it comes nearer to the root by ``NEARER``, as it does where limits stop the earlier one.
     """
     chain = replace(chain, limits=[_LOCKED, *map(_without_twist, chain.limits[1:])])
-    rest = pose_of(SCALAR, chain, [clamp(SCALAR, limits, (0.0, 0.0, 0.0)) for limits in chain.limits])
+    rest = place(SCALAR, chain, [clamp(SCALAR, limits, (0.0, 0.0, 0.0)) for limits in chain.limits])
     rising = _path(rest, 1.0)
     falling = _descent(rest)
     from_top = _descent(rising[-1][1])
@@ -116,7 +116,7 @@ def _without_twist(limits: JointLimits) -> JointLimits:
     return replace(limits, lower=(lx, twist, lz), upper=(ux, twist, uz))
 
 
-def _descent(pose: BoundedPose) -> Path:
+def _descent(pose: ConstrainedPose) -> Path:
     """Return the path of descent from a pose; from a straight one the path that comes nearest to the root."""
     if math.hypot(*_gradient(pose)) > LEAST_GRADIENT:
         return _path(pose, -1.0)
@@ -128,20 +128,19 @@ def _descent(pose: BoundedPose) -> Path:
     return best
 
 
-def _bent(pose: BoundedPose, side: ScalarVector) -> BoundedPose:
+def _bent(pose: ConstrainedPose, side: ScalarVector) -> ConstrainedPose:
     """Return a straight pose with every joint bent by ``PUSH`` about one axis: an arc to a side."""
     axis = cross(side, pose.tip)
-    parents = pose.placed.parents
-    return pose.moved(SCALAR, [PUSH * rotate(conjugate(parents[j]), axis)[k] for j, k in pose.constrained_chain.free])
+    return pose.moved(SCALAR, [PUSH * rotate(conjugate(pose.parents[j]), axis)[k] for j, k in pose.chain.free])
 
 
-def _path(pose: BoundedPose, sign: float) -> Path:
+def _path(pose: ConstrainedPose, sign: float) -> Path:
     """Return distances and poses along the steepest ascent (sign 1) or descent (-1) of the distance."""
     distance, gradient = _distance(pose), _gradient(pose)
     path = [(distance, pose)]
     for _ in range(MOST_PATH_STEPS):
         probed = pose.moved(SCALAR, gradient, sign * PROBE / (math.hypot(*gradient) + 1e-30))
-        free = pose.constrained_chain.free
+        free = pose.chain.free
         way = [float(probed.coordinates[j][k] - pose.coordinates[j][k]) / PROBE for j, k in free]
         length = math.hypot(*way)
         if length < LEAST_WAY:
@@ -162,7 +161,7 @@ def _path(pose: BoundedPose, sign: float) -> Path:
     return path
 
 
-def _gradient(pose: BoundedPose) -> list[float]:
+def _gradient(pose: ConstrainedPose) -> list[float]:
     """Return the derivatives of D by the free half-sines: ``column . h``, with h the direction from root to tip."""
-    along = first_direction(SCALAR, [pose.tip, pose.placed.joints[1]])
+    along = first_direction(SCALAR, [pose.tip, pose.joints[1]])
     return [float(dot(column, along)) for column in jacobian_columns(SCALAR, pose)]

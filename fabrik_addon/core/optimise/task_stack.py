@@ -10,7 +10,7 @@ poles without rounding (``PoleTask``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeGuard
@@ -164,7 +164,7 @@ class TaskStack:
         dragged into the floor came 1.3e-3 of the height below it (bench row "body-pulling"), with it 4e-5.
         """
         floor = [
-            (task.lowered(CONTACT), weight)
+            (replace(task, heights=task.heights - CONTACT), weight)
             for level in self.levels[1:]
             for task, weight in level
             if isinstance(task, FloorTask)
@@ -224,11 +224,6 @@ class TaskStack:
         return np.concatenate([at_points, of_frames]), np.repeat([1.0, 0.5], [len(at_points), len(of_frames)])[:, None]
 
     @cached_property
-    def _single_tasks(self) -> list[tuple[Task, int]]:
-        """The tasks whose rows of J are computed one task after another, and the first row of each."""
-        return [(task, row) for task, row in self.other_tasks if not _is_of_whole_frame(task)]
-
-    @cached_property
     def _joint_rows(self) -> dict[int, int]:
         """Place of each joint in ``joints``."""
         return {joint: row for row, joint in enumerate(self.joints)}
@@ -265,9 +260,10 @@ class TaskStack:
             factors = np.array([task.factor(state.placed) for task in oriented])[:, None, None]
             axes = motions.axes.swapaxes(-1, -2)[..., None, :, :]
             jacobian[..., rows, : axes.shape[-1]] = factors * (turned_axes * axes)
-        for task, row in self._single_tasks:
-            found = task.jacobian(state.placed, motions)
-            jacobian[..., row : row + task.rows, : found.shape[-1]] = found
+        for task, row in self.other_tasks:
+            if not _is_of_whole_frame(task):
+                found = task.jacobian(state.placed, motions)
+                jacobian[..., row : row + task.rows, : found.shape[-1]] = found
         jacobian *= self.row_weights[..., None]
         return jacobian
 
@@ -305,7 +301,10 @@ class TaskStack:
             return found
         rows, shares = self._curved_rows
         moments = (crossing(shares * forces[..., rows]) @ jacobian[..., rows, :count]).sum(-3)
-        for task, row in self._pushing:
+        for task, row in self.other_tasks:
+            # Poles without rounding are held: f and h count as constants. Batches have poles alone of these tasks.
+            if not (isinstance(task, (BalanceTask, FloorTask)) or (isinstance(task, PoleTask) and task.rounding)):
+                continue
             pushes = (forces * self.row_weights)[..., row : row + task.rows]
             if pushes.any():
                 moments += task.moments(motions, pushes)[..., :count]
@@ -314,15 +313,6 @@ class TaskStack:
         half = structure.turns_axes * (motions.axes @ moments)
         found[..., :count, :count] += half + half.swapaxes(-1, -2)
         return found
-
-    @cached_property
-    def _pushing(self) -> list[tuple[BalanceTask | FloorTask | PoleTask, int]]:
-        """The other tasks with a part in K, and the first row of each: of batches (``batched_descent``) poles alone.
-
-        Poles without rounding are held: f and h count as constants.
-        """
-        tasks = ((task, row) for task, row in self.other_tasks if isinstance(task, (BalanceTask, FloorTask, PoleTask)))
-        return [(task, row) for task, row in tasks if not isinstance(task, PoleTask) or task.rounding]
 
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""

@@ -298,8 +298,3 @@ class State:
     def coordinates(self) -> list[JointCoordinates]:
         """Coordinates of the bones, by joint, as floats."""
         return self.tree.joined(self.rotations, self.swing_twists)
-
-
-def state_of(tree: Tree, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
-    """Return the state of coordinates and roots' shifts."""
-    return State(tree, *tree.split(coordinates), np.array(shifts, float).reshape(-1, 3))

@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
+import numpy as np
+
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
 from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate, rotation_fault
@@ -33,7 +35,6 @@ from .tasks import (
     PositionTask,
     State,
     Task,
-    state_of,
 )
 
 FAR_BEYOND, LEAST_WEIGHT = 0.1, 0.04
@@ -88,8 +89,6 @@ class TreeProblem:
     weights: list[float]
     """Of the effectors."""
     pinned: list[bool]
-    held: list[OrientationTask]
-    """Rotations of pinned effectors."""
     beyond_reach: list[float]
     """By how much each target is too far from the root, where the root is fixed, and from each pin, or too near."""
     tolerances: list[float]
@@ -123,19 +122,28 @@ class TreeProblem:
         aims = [place for place in self.places if place.target is not None and place.slack == 0.0]
         return not self.moves_root and bool(aims) and are_beyond_reach(self.start.tree, aims, state)
 
-    def levels(self) -> list[Level]:
-        """Return the tasks with weights, by priority: pins, targets, poles and rotations; a body's by its own.
+    @cached_property
+    def reach_weights(self) -> list[float]:
+        """Of the effectors, less of targets beyond reach.
 
-        A target beyond reach by d weighs LEAST_WEIGHT^(d / FAR_BEYOND) of its weight, d up to FAR_BEYOND, which bounds
-        its force: so the pose stays a continuous function of the target as the target leaves reach.
+        A target beyond reach by d weighs ``LEAST_WEIGHT^(d / FAR_BEYOND)`` of its weight, d up to FAR_BEYOND, which
+        bounds its force: so the pose stays a continuous function of the target as the target leaves reach.
         """
+        pairs = zip(self.weights, self.beyond_reach, strict=True)
+        return [weight * LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0) for weight, excess in pairs]
+
+    def levels(self) -> list[Level]:
+        """Return the tasks with weights, by priority: pins, targets, poles and rotations; a body's by its own."""
         if self.goals.priorities is not None:
             return self._levels_of(self.goals.priorities.tolist())
-        pins: Level = [(task, 1.0) for task in self.held]
+        held = [task for number, task in self.rotations.items() if self.pinned[number]]
+        pins: Level = [(task, 1.0) for task in held]
         targets: Level = []
-        for task, weight, pinned, excess in zip(self.places, self.weights, self.pinned, self.beyond_reach, strict=True):
-            (pins if pinned else targets).append((task, weight if pinned else _weight(weight, excess)))
-        last: Level = [(task, 1.0) for task in self.secondary if not any(task is held for held in self.held)]
+        for task, weight, reduced, pinned in zip(
+            self.places, self.weights, self.reach_weights, self.pinned, strict=True
+        ):
+            (pins if pinned else targets).append((task, weight if pinned else reduced))
+        last: Level = [(task, 1.0) for task in self.secondary if not any(task is each for each in held)]
         return [sorted(level, key=_order) for level in (pins, targets, last) if level]
 
     def _levels_of(self, priorities: Sequence[int]) -> list[Level]:
@@ -171,17 +179,12 @@ class TreeProblem:
         In its steps targets that are nearly met are the first level, to which each trial is corrected: with all targets
         on one level a Y with one target beyond reach took 5.4 ms instead of 3.4, a hand 11.2 instead of 5.8.
 
-        Args:
-            state: where the descent starts.
-            most: distance up to which a target is nearly met there.
+        A target is nearly met whose effector is within the distance ``most`` in the state where the descent starts.
         """
         nearly: Level = []
         others: Level = []
-        distances = self.distances(state)
-        for place, weight, excess, distance in zip(
-            self.places, self.weights, self.beyond_reach, distances, strict=True
-        ):
-            (nearly if distance <= most else others).append((place, _weight(weight, excess)))
+        for place, weight, distance in zip(self.places, self.reach_weights, self.distances(state), strict=True):
+            (nearly if distance <= most else others).append((place, weight))
         rounded: Level = [
             (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
             for task in self.secondary
@@ -195,8 +198,8 @@ class TreeProblem:
     def by_reach(self) -> list[Level]:
         """Return the targets within reach, those beyond reach, and poles and rotations."""
         levels: list[Level] = [[], [], [(task, 1.0) for task in self.secondary]]
-        for place, weight, excess in zip(self.places, self.weights, self.beyond_reach, strict=True):
-            levels[excess > 0.0].append((place, _weight(weight, excess)))
+        for place, weight, excess in zip(self.places, self.reach_weights, self.beyond_reach, strict=True):
+            levels[excess > 0.0].append((place, weight))
         return [sorted(each, key=_order) for each in levels]
 
     def _stack_of(self, levels: list[Level]) -> TaskStack:
@@ -216,7 +219,8 @@ class TreeProblem:
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""
-        return state_of(self.start.tree, coordinates, shifts)
+        tree = self.start.tree
+        return State(tree, *tree.split(coordinates), np.array(shifts, float).reshape(-1, 3))
 
     @cached_property
     def present(self) -> State:
@@ -244,11 +248,9 @@ class TreeProblem:
         return looks and self.is_met(state) and all(task.off(state.placed) <= UNSEEN_ANGLE for task in self.secondary)
 
     def spread(self, state: State) -> float:
-        """Return the weighted sum of the effectors' squared distances; those beyond reach count less (``_weight``)."""
-        return sum(
-            _weight(weight, excess) * distance * distance
-            for weight, excess, distance in zip(self.weights, self.beyond_reach, self.distances(state), strict=True)
-        )
+        """Return the weighted sum of the effectors' squared distances (``reach_weights``)."""
+        pairs = zip(self.reach_weights, self.distances(state), strict=True)
+        return sum(weight * distance * distance for weight, distance in pairs)
 
     def angle_off(self, state: State) -> float:
         """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
@@ -276,11 +278,9 @@ class TreeProblem:
 
         That leaves a tip where it is. A chain whose first bone carries other effectors is left alone.
 
-        Args:
-            state: the pose.
-            is_reference: whether it is the pose at hand, which a target that leaves reach doesn't change: without pins
-                its chains are turned alike within reach and beyond. Arms of a Y that are bent by 0.02 at rest rotated
-                by 149 degrees, 298 times the median step's rotation, where a target left reach; so by 1.5 times.
+        Without pins the chains of the pose at hand (``is_reference``), which a target that leaves reach doesn't change,
+        are turned alike within reach and beyond. Arms of a Y that are bent by 0.02 at rest rotated by 149 degrees, 298
+        times the median step's rotation, where a target left reach; so by 1.5 times.
         """
         is_firm = self.is_weighed or (self.has_far_target and not is_reference)
         structure, least = self.start.tree.structure, WELL_BENT if is_firm else LEAST_BENT
@@ -343,12 +343,6 @@ class TreeProblem:
         """Tell whether an effector hangs on a bone that isn't free."""
         structure = self.start.tree.structure
         return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.places[number].joint])
-
-
-def _weight(weight: float, excess: float) -> float:
-    """Return the weight of a target that is beyond reach by some distance."""
-    share: float = LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0)
-    return weight * share
 
 
 def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
@@ -422,7 +416,6 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         rotations=rotations,
         weights=chain.weights.tolist(),
         pinned=pinned,
-        held=[task for number, task in rotations.items() if pinned[number]],
         beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
         tolerances=tolerances,
         moves_root=options.moves_root,

@@ -12,7 +12,6 @@ the rotation of each bone is clamped to its limits, and left out where it would 
 """
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -20,11 +19,10 @@ from ..fabrik.chain_fabrik import ReachProblem
 from ..fabrik.passes import Links, Stop, Sweep, sweep_to_target
 from ..math.operations import TINY, Component, Condition, Operations, Point, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate
-from ..math.vectors import angle_about, choose_each, choose_parts, distance_between, dot, norm, onward
-from ..model.constrained_chain import ConstrainedChain, Placed, place
-from ..model.joint_limits import JointLimits, SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
+from ..math.vectors import angle_about, choose_parts, distance_between, dot, norm, onward
+from ..model.constrained_chain import ConstrainedPose, place
+from ..model.joint_limits import SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
 from ..optimise.constrained_reach import descend_off_the_line
-from .names import SOLVER_NAMES
 from .solver import Solver
 from .unconstrained import solve_iteratively
 
@@ -108,53 +106,38 @@ def rotate_to_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vecto
 
 
 def rotate_within_limits(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    coordinates: Sequence[SwingTwist],
-    target: Vector,
-    tolerance: float,
-    sweeps: int,
-) -> tuple[list[SwingTwist], Placed, Component, Component]:
+    ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float, sweeps: int
+) -> tuple[ConstrainedPose, Component, Component]:
     """Rotate bones, the last first, until the tip is at the target or a sweep brings it no nearer (``Descent``)."""
-    coordinates = list(coordinates)
-    placed = place(ops, constrained_chain, coordinates)
-    error = distance_between(ops, placed.joints[-1], target)
+    error = distance_between(ops, pose.tip, target)
     going: Condition = error > tolerance
     used = 0.0 * error
     for _ in range(sweeps):
         if not ops.any(going):
             break
         used = used + going
-        new = _limited_sweep(ops, constrained_chain, coordinates, placed, target)
-        coordinates = choose_each(ops, going, new, coordinates)
-        placed = place(ops, constrained_chain, coordinates)
-        before, error = error, distance_between(ops, placed.joints[-1], target)
+        pose = place(ops, pose.chain, _limited_sweep(ops, pose, target)).where(ops, going, pose)
+        before, error = error, distance_between(ops, pose.tip, target)
         going = going & (error > tolerance) & (error < (1.0 - _LEAST_CCD_GAIN) * before)
-    return coordinates, placed, error, used
+    return pose, error, used
 
 
-def _limited_sweep(
-    ops: Operations,
-    constrained_chain: ConstrainedChain,
-    coordinates: Sequence[SwingTwist],
-    placed: Placed,
-    target: Vector,
-) -> list[SwingTwist]:
+def _limited_sweep(ops: Operations, pose: ConstrainedPose, target: Vector) -> list[SwingTwist]:
     """Return the joint coordinates after one sweep; a rotation that would bring the tip farther away is left out."""
-    new = list(coordinates)
-    (ex, ey, ez), (tx, ty, tz) = placed.joints[-1], target
-    for j in range(len(coordinates) - 1, -1, -1):
-        limits, (x, y, z) = constrained_chain.limits[j], placed.joints[j]
-        parent, frame = placed.parents[j], placed.frames[j]
-        if not all(limits.locked):
+    new = list(pose.coordinates)
+    (ex, ey, ez), (tx, ty, tz) = pose.tip, target
+    for j in range(len(new) - 1, -1, -1):
+        own, (x, y, z) = pose.coordinates[j], pose.joints[j]
+        if not all(pose.chain.limits[j].locked):
             arm, aim = (ex - x, ey - y, ez - z), (tx - x, ty - y, tz - z)
-            best = _best_rotation(ops, limits, coordinates[j], (parent, frame), (arm, aim), constrained_chain.links[j])
-            moved = rotate(multiply(multiply(parent, rotation_of(ops, best)), conjugate(frame)), arm)
+            best = _best_rotation(ops, pose, j, arm, aim)
+            frame = multiply(pose.parents[j], rotation_of(ops, best))
+            moved = rotate(multiply(frame, conjugate(pose.frames[j])), arm)
             nearer = distance_between(ops, moved, aim) <= distance_between(ops, arm, aim)
-            new[j] = choose_parts(ops, nearer, best, coordinates[j])
+            new[j] = choose_parts(ops, nearer, best, own)
             dx, dy, dz = choose_parts(ops, nearer, moved, arm)
             ex, ey, ez = x + dx, y + dy, z + dz
-        if not constrained_chain.inherits[j]:
+        if not pose.chain.inherits[j]:
             # The bones from here on don't rotate with those before, they only move with this joint: for these it takes
             # the tip's place, and the vector from it to the tip is left out of the aim.
             tx, ty, tz = tx + x - ex, ty + y - ey, tz + z - ez
@@ -162,17 +145,10 @@ def _limited_sweep(
     return new
 
 
-def _best_rotation(
-    ops: Operations,
-    limits: JointLimits,
-    coordinates: SwingTwist,
-    frames: tuple[Quaternion, Quaternion],
-    arm_and_aim: tuple[Vector, Vector],
-    link: Vector,
-) -> SwingTwist:
+def _best_rotation(ops: Operations, pose: ConstrainedPose, bone: int, arm: Vector, aim: Vector) -> SwingTwist:
     """Return the joint coordinates with which a bone points its arm at the target, clamped to its limits."""
-    parent, frame = frames
-    arm, aim = arm_and_aim
+    limits, coordinates = pose.chain.limits[bone], pose.coordinates[bone]
+    parent, frame = pose.parents[bone], pose.frames[bone]
     axis = hinge_axis(limits)
     if axis is not None:
         zero = 0.0 * coordinates[0]
@@ -185,11 +161,8 @@ def _best_rotation(
         if axis != 1:
             new[axis] = ops.sin(0.5 * new[axis])
         return clamp(ops, limits, (new[0], new[1], new[2]))
-    delta = _rotation_toward(ops, arm, aim, rotate(frame, link))
+    delta = _rotation_toward(ops, arm, aim, rotate(frame, pose.chain.links[bone]))
     return clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent), multiply(delta, frame))))
 
 
-CCD = Solver(
-    SOLVER_NAMES["CCD"].label,
-    partial(solve_iteratively, rotate_to_target, partial(descend_off_the_line, rotate_within_limits)),
-)
+CCD = Solver(partial(solve_iteratively, rotate_to_target, partial(descend_off_the_line, rotate_within_limits)))

@@ -10,13 +10,12 @@ without limits, clamped to the limits (``_solve_with_pole``).
 from ..fabrik.chain_fabrik import ReachProblem, reach_target, shape_at
 from ..goals.pole import POSITION_NOISE
 from ..math.operations import Operations, Vector
-from ..math.vectors import choose_each, distance_between
+from ..math.vectors import distance_between
 from ..model.chain_start import StartPose
-from ..model.constrained_chain import ConstrainedChain, place
-from ..optimise.constrained_reach import coordinates_of, reach_within_limits
+from ..model.constrained_chain import ConstrainedChain
+from ..optimise.constrained_reach import pose_of, reach_within_limits
 from ..optimise.pole_task import POINTED, bend_toward_pole, pole_angle
 from ..problem import Options
-from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 
 POLE_GAIN = 0.9
@@ -29,11 +28,10 @@ def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
         return _sweep(ops, start, target, pole, options)
     if pole is not None:
         return _solve_with_pole(ops, start, chain, target, pole, options)
-    present = coordinates_of(ops, chain, start.frames)
-    initial = None if start.near is None else coordinates_of(ops, chain, start.near.frames)
-    tolerance, iterations = options.tolerance, options.iterations
-    _, placed, _, starts = reach_within_limits(ops, chain, present, target, tolerance, iterations, initial)
-    return SolverResult(placed.joints, placed.frames, starts)
+    present = pose_of(ops, chain, start.frames)
+    initial = None if start.near is None else pose_of(ops, chain, start.near.frames)
+    pose, _, starts = reach_within_limits(ops, present, target, options.tolerance, options.iterations, initial)
+    return SolverResult(pose.joints, pose.frames, starts)
 
 
 def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
@@ -62,28 +60,23 @@ def _solve_with_pole(
 
     The iterations are starts.
     """
-    present = coordinates_of(ops, chain, start.frames)
-    from_fabrik = coordinates_of(ops, chain, _sweep(ops, start, target, pole, options).frames)
+    present = bent = pose_of(ops, chain, start.frames)
+    from_fabrik = pose_of(ops, chain, _sweep(ops, start, target, pole, options).frames)
     shaped = shape_at(ops, start, target)
     tolerance = options.tolerance
-    bent, bent_placed = present, place(ops, chain, present)
-    present_error = distance_between(ops, bent_placed.joints[-1], target)
+    present_error = distance_between(ops, present.tip, target)
     at_target = present_error <= tolerance
     if ops.any(at_target):
-        bent, bent_placed = bend_toward_pole(ops, chain, present, target, pole, tolerance, shaped)
-        if ops.all(at_target & (pole_angle(ops, bent_placed.joints, target, pole, shaped) <= POINTED)):
-            return SolverResult(bent_placed.joints, bent_placed.frames, 0.0 * present_error)
-    coordinates, _, error, count = reach_within_limits(ops, chain, from_fabrik, target, tolerance, options.iterations)
+        bent = bend_toward_pole(ops, present, target, pole, tolerance, shaped)
+        if ops.all(at_target & (pole_angle(ops, bent.joints, target, pole, shaped) <= POINTED)):
+            return SolverResult(bent.joints, bent.frames, 0.0 * present_error)
+    pose, error, count = reach_within_limits(ops, from_fabrik, target, tolerance, options.iterations)
     was_as_near = (error > tolerance) & (present_error < error + POSITION_NOISE)
-    if ops.any(was_as_near):
-        coordinates = choose_each(ops, was_as_near, present, coordinates)
-    coordinates, placed = bend_toward_pole(ops, chain, coordinates, target, pole, tolerance, shaped)
-    bent_angle = pole_angle(ops, bent_placed.joints, target, pole, shaped)
-    stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, placed.joints, target, pole, shaped))
-    if ops.any(stays):
-        coordinates = choose_each(ops, stays, bent, coordinates)
-        placed = place(ops, chain, coordinates)
-    return SolverResult(placed.joints, placed.frames, count)
+    pose = bend_toward_pole(ops, present.where(ops, was_as_near, pose), target, pole, tolerance, shaped)
+    bent_angle = pole_angle(ops, bent.joints, target, pole, shaped)
+    stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, pose.joints, target, pole, shaped))
+    pose = bent.where(ops, stays, pose)
+    return SolverResult(pose.joints, pose.frames, count)
 
 
-FABRIK = Solver(SOLVER_NAMES["FABRIK"].label, _solve, solves_trees=True)
+FABRIK = Solver(_solve, solves_trees=True)

@@ -28,9 +28,8 @@ from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import dot, scale, subtract
 from ..optimise.bounded_least_squares import descend
 from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
-from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_to
+from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_freely
 from ..optimise.jacobian_steps import FIRST_DAMPING
-from .names import SOLVER_NAMES
 from .solver import SolveFunction, Solver
 from .unconstrained import solve_iteratively
 
@@ -100,10 +99,8 @@ def _damped_together(normal: Array, residual: Array, damping: float) -> Array:
 
 def step_to_target(rule: Rule, ops: Operations, problem: ReachProblem) -> tuple[list[Vector], Component]:
     """Step by a rule until the tip of a chain without limits is at the target; return joints and steps."""
-    points = [*problem.points]
-    links = [subtract(after, before) for before, after in pairwise(points)]
-    start = FreeChain(points, links)
-    chain, _, used = descend_to(ops, start, problem.target, problem.tolerance, problem.iterations, rule)
+    start = FreeChain([*problem.points], [subtract(after, before) for before, after in pairwise(problem.points)])
+    chain, _, used = descend_freely(ops, start, problem.target, problem.tolerance, problem.iterations, rule)
     return chain.points, used
 
 
@@ -112,14 +109,9 @@ def _solve_by(rule: Rule) -> SolveFunction:
     return partial(solve_iteratively, partial(step_to_target, rule), within_limits)
 
 
-JACOBIAN_TRANSPOSE = Solver(
-    SOLVER_NAMES["JACOBIAN_TRANSPOSE"].label, _solve_by(TRANSPOSE), solves_trees=True, stacked=_transpose_together
-)
-JACOBIAN_PINV = Solver(
-    SOLVER_NAMES["JACOBIAN_PINV"].label, _solve_by(PINV), solves_trees=True, stacked=_pseudo_inverse_together
-)
+JACOBIAN_TRANSPOSE = Solver(_solve_by(TRANSPOSE), solves_trees=True, stacked=_transpose_together)
+JACOBIAN_PINV = Solver(_solve_by(PINV), solves_trees=True, stacked=_pseudo_inverse_together)
 JACOBIAN_DLS = Solver(
-    SOLVER_NAMES["JACOBIAN_DLS"].label,
     partial(solve_iteratively, partial(step_to_target, DAMPED), reach_within_limits),
     solves_trees=True,
     stacked=_damped_together,

@@ -35,7 +35,6 @@ Target and pole are relative to the root, in units of the chain's length.
 class Solver:
     """One way to solve a chain."""
 
-    label: str
     solve: SolveFunction
     refusal: Callable[[Chain], str] = lambda chain: ""
     """Returns why the solver can't solve a chain, in words; empty if it can."""

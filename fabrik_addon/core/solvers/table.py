@@ -6,6 +6,7 @@ from ..problem import Chain, FabrikError, Options
 from .ccd import CCD
 from .fabrik_solver import FABRIK
 from .jacobian import JACOBIAN_DLS, JACOBIAN_PINV, JACOBIAN_TRANSPOSE
+from .names import SOLVER_NAMES
 from .solver import Solver
 from .two_bone import TWO_BONE
 
@@ -32,8 +33,10 @@ def solver_for_tree(options: Options) -> Solver:
     """Return the solver that the options name, for several effectors or a loop."""
     solver = _named(options)
     if not solver.solves_trees:
-        able = ", ".join(other.label for other in SOLVERS.values() if other.solves_trees)
-        raise FabrikError(f"{solver.label} can't reach several targets at once or close a loop: choose {able}")
+        able = ", ".join(SOLVER_NAMES[name].label for name, other in SOLVERS.items() if other.solves_trees)
+        raise FabrikError(
+            f"{SOLVER_NAMES[options.solver].label} can't reach several targets at once or close a loop: choose {able}"
+        )
     return solver
 
 

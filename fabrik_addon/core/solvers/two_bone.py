@@ -25,12 +25,11 @@ from ..math.vectors import (
     scale,
 )
 from ..model.chain_start import StartPose
-from ..model.constrained_chain import ConstrainedChain
+from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
-from .names import SOLVER_NAMES
 from .solver import Solver, SolverResult
 
 _CLAMP_ROUNDING = 1e-12
@@ -76,7 +75,7 @@ def _about(ops: Operations, axis: int, angle: Component) -> Quaternion:
 
 
 def _bend_hinge(
-    ops: Operations, constrained_chain: ConstrainedChain, axis: int, hinge: SwingTwist, distance: Component
+    ops: Operations, chain: ConstrainedChain, axis: int, hinge: SwingTwist, distance: Component
 ) -> tuple[Quaternion, Vector]:
     """Return the hinge's own rotation that puts the tip at a distance from the root, and the tip in the first frame.
 
@@ -84,11 +83,11 @@ def _bend_hinge(
     angle.
     """
     twist = _about(ops, 1, hinge[1])
-    first = rotate(conjugate(constrained_chain.rests[1]), constrained_chain.links[0])
-    second, present = rotate(twist, constrained_chain.links[1]), 2.0 * ops.asin(hinge[axis])
+    first = rotate(conjugate(chain.rests[1]), chain.links[0])
+    second, present = rotate(twist, chain.links[1]), 2.0 * ops.asin(hinge[axis])
     best: list[Component] = []
     for desired in hinge_angles(ops, first, second, axis, distance):
-        angle = angle_within(ops, constrained_chain.limits[1], axis, desired)
+        angle = angle_within(ops, chain.limits[1], axis, desired)
         bend = _about(ops, axis, angle)
         tip = add(first, rotate(bend, second))
         off, change = norm(ops, tip) - distance, angle - present
@@ -97,13 +96,13 @@ def _bend_hinge(
         found = [cost, *bend, *tip]
         best = ops.choose(cost < best[0], found, best) if best else found
     w, x, y, z = best[1:5]
-    return multiply((w, x, y, z), twist), rotate(constrained_chain.rests[1], (best[5], best[6], best[7]))
+    return multiply((w, x, y, z), twist), rotate(chain.rests[1], (best[5], best[6], best[7]))
 
 
 def _solve_with_hinge(
     ops: Operations,
     start: StartPose,
-    constrained_chain: ConstrainedChain,
+    chain: ConstrainedChain,
     axis: int,
     hinge: SwingTwist,
     target: Vector,
@@ -114,17 +113,17 @@ def _solve_with_hinge(
     The first bone is rotated by the shortest rotation from the tip to the target, and with a pole about the line to the
     target until the middle joint is on the pole's side.
     """
-    own, tip = _bend_hinge(ops, constrained_chain, axis, hinge, norm(ops, target))
+    own, tip = _bend_hinge(ops, chain, axis, hinge, norm(ops, target))
     first = start.frames[0]
     along = first_direction(ops, [target, start.points[-1], start.points[1]])
     first = multiply(from_to(ops, rotate(first, tip), along, start.x_axes[0]), first)
     if pole is not None:
-        bend, desired = rejection(rotate(first, constrained_chain.links[0]), along), rejection(pole, along)
+        bend, desired = rejection(rotate(first, chain.links[0]), along), rejection(pole, along)
         usable = (norm(ops, bend) > NO_DIRECTION) & (norm(ops, desired) > NO_DIRECTION)
         bend = choose_parts(ops, usable, bend, start.x_axes[0])
         desired = choose_parts(ops, usable, desired, start.x_axes[0])
         first = multiply(from_to(ops, bend, desired, along), first)
-    return [first, multiply(multiply(first, constrained_chain.rests[1]), own)]
+    return [first, multiply(multiply(first, chain.rests[1]), own)]
 
 
 def _bend(ops: Operations, start: StartPose, along: Vector, pole: Vector | None) -> tuple[Vector, Quaternion | None]:
@@ -181,40 +180,38 @@ def _solve_unconstrained(
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
     once = 0.0 * target[0] + 1.0
-    constrained_chain = start.constrained_chain
-    if constrained_chain is None:
+    chain = start.constrained_chain
+    if chain is None:
         return SolverResult(*_solve_unconstrained(ops, start, target, pole), once)
-    present = coordinates_of(ops, constrained_chain, start.frames)
-    axis = hinge_axis(constrained_chain.limits[1]) if constrained_chain.inherits[1] else None
+    present = coordinates_of(ops, chain, start.frames)
+    axis = hinge_axis(chain.limits[1]) if chain.inherits[1] else None
     if axis is None or axis == 1:
         _, frames = _solve_unconstrained(ops, start, target, pole)
     else:
-        frames = _solve_with_hinge(ops, start, constrained_chain, axis, present[1], target, pole)
-        if constrained_chain.limits[0].is_free:
-            return SolverResult(_joints_of_frames(constrained_chain, frames), frames, once)
-    return _within_limits(ops, constrained_chain, frames, target, pole, options)
+        frames = _solve_with_hinge(ops, start, chain, axis, present[1], target, pole)
+        if chain.limits[0].is_free:
+            return SolverResult(_joints_of_frames(chain, frames), frames, once)
+    return _within_limits(ops, chain, frames, target, pole, options)
 
 
-def _joints_of_frames(constrained_chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
+def _joints_of_frames(chain: ConstrainedChain, frames: list[Quaternion]) -> list[Vector]:
     """Return the joints of bones with given frames."""
-    first, second = (rotate(frame, link) for frame, link in zip(frames, constrained_chain.links, strict=True))
+    first, second = (rotate(frame, link) for frame, link in zip(frames, chain.links, strict=True))
     return [scale(first, 0.0), first, add(first, second)]
 
 
 def _within_limits(
     ops: Operations,
-    constrained_chain: ConstrainedChain,
+    chain: ConstrainedChain,
     frames: list[Quaternion],
     target: Vector,
     pole: Vector | None,
     options: Options,
 ) -> SolverResult:
     """Keep the frames of the closed form where limits allow them, else solve within limits from the nearest pose."""
-    points = _joints_of_frames(constrained_chain, frames)
-    unclamped, coordinates = [], coordinates_of(ops, constrained_chain, frames)
-    for parent, rest, frame, inherits in zip(
-        [None, frames[0]], constrained_chain.rests, frames, constrained_chain.inherits, strict=True
-    ):
+    points = _joints_of_frames(chain, frames)
+    unclamped, coordinates = [], coordinates_of(ops, chain, frames)
+    for parent, rest, frame, inherits in zip([None, frames[0]], chain.rests, frames, chain.inherits, strict=True):
         parent_frame = multiply(parent, rest) if inherits and parent is not None else rest
         unclamped.append(swing_twist(ops, multiply(conjugate(parent_frame), frame)))
     feasible: Condition = distance_between(ops, points[-1], target) <= options.tolerance
@@ -222,14 +219,13 @@ def _within_limits(
         feasible = feasible & (distance_between(ops, within, before) <= _CLAMP_ROUNDING)
     if ops.all(feasible):
         return SolverResult(points, frames, 0.0 * target[0] + 1.0)
-    coordinates, placed, _, used = reach_within_limits(
-        ops, constrained_chain, coordinates, target, options.tolerance, options.iterations
-    )
+    nearest = place(ops, chain, coordinates)
+    pose, _, used = reach_within_limits(ops, nearest, target, options.tolerance, options.iterations)
     if pole is not None:
-        coordinates, placed = bend_toward_pole(ops, constrained_chain, coordinates, target, pole, options.tolerance)
+        pose = bend_toward_pole(ops, pose, target, pole, options.tolerance)
     return SolverResult(
-        choose_each(ops, feasible, points, placed.joints),
-        choose_each(ops, feasible, frames, placed.frames),
+        choose_each(ops, feasible, points, pose.joints),
+        choose_each(ops, feasible, frames, pose.frames),
         ops.where(feasible, 1.0, used),
     )
 
@@ -241,4 +237,4 @@ def _refusal(chain: Chain) -> str:
     return f"Two Bone is for two links, the chain that ends at {chain.name(-1)} has {count}: choose another solver"
 
 
-TWO_BONE = Solver(SOLVER_NAMES["TWO_BONE"].label, _solve, _refusal)
+TWO_BONE = Solver(_solve, _refusal)

@@ -33,7 +33,7 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..optimise.bounded_least_squares import Descent
-from ..optimise.constrained_reach import coordinates_of
+from ..optimise.constrained_reach import pose_of
 from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .solver import SolverResult
@@ -65,12 +65,10 @@ def solve_iteratively(
     chain, tolerance = start.constrained_chain, options.tolerance
     if chain is None:
         return _reach_freely(ops, start, target, pole, options, iterate)
-    present = coordinates_of(ops, chain, start.frames)
-    coordinates, placed, _, used = descend(ops, chain, present, target, tolerance, options.iterations)
+    pose, _, used = descend(ops, pose_of(ops, chain, start.frames), target, tolerance, options.iterations)
     if pole is not None:
-        shaped = shape_at(ops, start, target)
-        _, placed = bend_toward_pole(ops, chain, coordinates, target, pole, tolerance, shaped)
-    return SolverResult(placed.joints, placed.frames, used)
+        pose = bend_toward_pole(ops, pose, target, pole, tolerance, shape_at(ops, start, target))
+    return SolverResult(pose.joints, pose.frames, used)
 
 
 def _reach_freely(
@@ -102,7 +100,7 @@ def _reach_freely(
     rest = ops.active_indices(done | blocked)
     if rest is not None:
         found, used = _iterated(ops, iterate, problem.gather(ops, rest))
-        ops.scatter(rest, result, [*joined.from_iterable(found), used])
+        result = ops.scattered(rest, result, [*joined.from_iterable(found), used])
     *flat, sweeps = result
     points = vectors_of(flat)
     if pole is not None and rotation is not None:
@@ -122,9 +120,8 @@ def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple
         again = problem._replace(points=points).gather(ops, rest)
         everywhere = again.target[0] == again.target[0]
         found, more = iterate(ops, again._replace(points=_perturbed(ops, everywhere, again)))
-        result = [0.0 + part for part in (*joined.from_iterable(points), used)]
-        ops.scatter(rest, result, [*joined.from_iterable(found), ops.gather(rest, [used])[0] + more])
-        *flat, used = result
+        more = ops.gather(rest, [used])[0] + more
+        *flat, used = ops.scattered(rest, (*joined.from_iterable(points), used), [*joined.from_iterable(found), more])
         points = vectors_of(flat)
     return points, used
 
