@@ -15,7 +15,7 @@ from bpy.types import Object, PoseBone
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import MOST_SETTLE_STEPS, BodyDrag
-from fabrik_addon.blender.interface import body_panel
+from fabrik_addon.blender.interface import body_panel, chain_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.rig import bone_limits
@@ -726,6 +726,8 @@ def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) 
         kind.draw(Drawing(kind, found), bpy.context)
         return found
 
+    assert drawn(body_panel.VIEW3D_PT_fabrik_handles)[0] == ("operator", "wm.tool_set_by_id")
+    assert "press +" not in " ".join(text for _, text in drawn(chain_panel.VIEW3D_PT_fabrik))
     of_handles = set(drawn(body_panel.VIEW3D_PT_fabrik_handles))
     assert {("label", "Elbow.L"), ("prop", "use_pin"), ("prop", "priority")} <= of_handles
     assert {("prop", "use_balance"), ("prop", "use_floor"), ("prop", "floor_height")} <= of_handles

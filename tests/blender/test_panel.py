@@ -17,6 +17,7 @@ from bpy.types import Panel
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface import chain_panel as panel
 from fabrik_addon.blender.interface import compare_panel as compare_interface
+from fabrik_addon.blender.interface.body_tool import FabrikBodyPose
 from fabrik_addon.blender.rig.last_results import Result, keep_result
 from fabrik_addon.blender.solving.compare_solvers import Compared, keep_comparison
 from fabrik_addon.core.solvers.names import SOLVER_NAMES
@@ -73,6 +74,8 @@ class Layout:
     def check_operator(self, operator: str, text: str = "", **_options: Any) -> Any:
         self.drawn.append(("operator", operator))
         options = OperatorOptions(operator)
+        if operator == "wm.tool_set_by_id":
+            object.__setattr__(options, "title", FabrikBodyPose.bl_label)
         # One name for an operator; what the button does of it may follow, "..." where it opens a dialog.
         assert text == "" or text.startswith(options.title), f"{text} is {options.title}"
         return options

@@ -12,7 +12,7 @@ from bpy.types import Menu, WorkSpaceTool
 
 from ..rig.body_properties import body_of
 from .handle_gizmos import Handle, HandleColor, HandleGroup, can_show_handles
-from .handle_operators import follows_in_tool
+from .handle_operators import TOOL, follows_in_tool, is_tool_active
 
 if TYPE_CHECKING:
     from bpy.types import Context, KeyConfig, KeyMap, Object, UILayout
@@ -39,9 +39,7 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
     def poll(cls, context: Context) -> bool:
         # Blender unlinks the group when another tool is chosen, but not when a file with another active tool is opened:
         # there the handles would be shown, and take the mouse, beside that tool.
-        tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
-        is_active = tool is not None and tool.widget == cls.bl_idname
-        return is_active and can_show_handles(context) and bool(body_of(context.object).handles)
+        return is_tool_active(context) and can_show_handles(context) and bool(body_of(context.object).handles)
 
     # Blender's own keymap for gizmos would also begin a drag with Ctrl.
     @classmethod
@@ -117,7 +115,7 @@ class VIEW3D_MT_fabrik_handle(Menu):
 class FabrikBodyPose(WorkSpaceTool):
     bl_space_type = 'VIEW_3D'
     bl_context_mode = 'POSE'
-    bl_idname = "fabrik_ik.body_pose"
+    bl_idname = TOOL
     bl_label = "Body Pose"
     bl_description = (
         "Pull the handles of a body: the rest of the body follows, planted feet and pins stay. "

@@ -122,7 +122,8 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         if settings.chains:
             row.operator("pose.fabrik_drag_target")
         if not settings.chains:
-            layout.label(text="Select the last bone, then press +", icon='INFO')
+            if not settings.body.parts:
+                layout.label(text="Select the last bone, then press +", icon='INFO')
             return
         column = layout.column(align=True)
         column.scale_y = 1.2

@@ -28,10 +28,20 @@ if TYPE_CHECKING:
     from ..rig.body_properties import FabrikHandle
 
 
+TOOL = "fabrik_ik.body_pose"
+"""``bl_idname`` of the tool Body Pose."""
+
+
 def follows_in_tool(context: Context) -> str:
     """READ: what follows a handle according to the header of the tool Body Pose."""
     tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
     return tool.operator_properties("pose.fabrik_drag").follows
+
+
+def is_tool_active(context: Context) -> bool:
+    """READ: whether Body Pose is the tool of Pose mode in this workspace."""
+    tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
+    return tool is not None and tool.idname == TOOL
 
 
 def handle_at(context: Context, event: Event) -> FabrikHandle | None:
