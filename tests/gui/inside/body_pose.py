@@ -447,7 +447,7 @@ def listed(entries: Any) -> set[str]:
 
 
 def body_interrupted() -> Steps:
-    """Another tool, another keymap, another file in mid-drag: nothing is half done, nothing is left behind."""
+    """Another tool, keymap or file, or no rig any more, in mid-drag: nothing is half done, nothing is left behind."""
     yield from with_tool()
     left, pose = traces(), pose_bits(rig_now())
     yield from pull("hand.L", Vector((-60, 110)))
@@ -478,6 +478,16 @@ def body_interrupted() -> Steps:
     yield from fresh_file()
     yield 0.5
     check(not is_dragging(), "a new file ends the drag")
+    check(traces() == left, f"nothing is left behind ({left}, {traces()})")
+    Stage.hands.up()
+    yield 0.3
+    yield from with_tool()
+    yield from pull("hand.L", Vector((-60, 110)))
+    bpy.data.objects.remove(rig_now())
+    yield 0.5
+    Stage.hands.move(*middle(region()))
+    yield 0.4
+    check(not is_dragging(), "without the rig the drag ends")
     check(traces() == left, f"nothing is left behind ({left}, {traces()})")
     Stage.hands.up()
     yield 0.3
