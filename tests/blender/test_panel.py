@@ -7,7 +7,7 @@ Blender makes the panels, in a window; here their functions draw on a layout tha
 
 from __future__ import annotations
 
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import bpy
@@ -220,6 +220,21 @@ def test_a_chain_that_is_solved_says_how_it_ended(target: tuple[float, ...], loc
     assert chain.status == status
     said = labels(draw_in_both_modes()["FABRIK IK"]).lower()
     assert status.lower().replace("_", " ") in said
+
+
+@pytest.mark.parametrize(("pixels", "least", "most"), [(292, 32, 38), (232, 22, 28), (174, 12, 18), (100, 12, 12)])
+def test_lines_are_as_long_as_the_sidebar_is_wide(pixels: int, least: int, most: int) -> None:
+    """In a narrow one lines of the default width were cut off in their middles, words of the status among them."""
+    for scale in (1.0, 1.5):
+        region = SimpleNamespace(type="UI", width=pixels * scale)
+        preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=scale))
+        context: Any = SimpleNamespace(region=region, preferences=preferences)
+        width = panel.characters_across(context)
+        assert least <= width <= most
+        assert panel.status_lines(width) * width >= panel.STATUS_LINES * panel.WRAP_WIDTH
+    message = "out of reach, the tip is 55.25 cm from its target: that is 1.174 m from the root, and these bones reach"
+    lines = panel.wrapped(message, width)
+    assert max(map(len, lines)) <= width and len(lines) <= panel.status_lines(width)
 
 
 def test_a_chain_that_stretches_says_how_far() -> None:
