@@ -132,7 +132,9 @@ class VIEW3D_PT_fabrik_look_at(SubPanel):
             column.prop(body, "look_location", text="Location")
         column.prop(body, "use_eyes")
         row = layout.row(align=True)
-        row.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        look = row.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        if body.look_target is None and not body.use_look_at and body.is_property_set("look_location"):
+            look.location = body.look_location  # else the button would look at the 3D cursor, not at the place above it
         row.operator("pose.fabrik_body_look_clear", text="", icon='X')
         if body.use_look_at:
             layout.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')
