@@ -123,6 +123,9 @@ class FabrikBodyPose(WorkSpaceTool):
     )
     bl_icon = _ICON
     bl_widget = VIEW3D_GGT_fabrik_body.bl_idname
+    # Beside the handles the mouse is that of the tool chosen as Drag in the header, Select Box at first. Without it a
+    # drag that misses a handle would move the selected bones, as Blender's keymap of Pose mode has it.
+    bl_options = {'KEYMAP_FALLBACK'}
     bl_keymap = (
         ("pose.fabrik_handle_pin", {"type": 'LEFTMOUSE', "value": 'PRESS', "ctrl": True}, _AT_MOUSE),
         ("pose.fabrik_handle_release", {"type": 'LEFTMOUSE', "value": 'PRESS', "alt": True}, _AT_MOUSE),

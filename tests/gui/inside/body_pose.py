@@ -91,6 +91,24 @@ def double_click() -> Steps:
     check(len(rig_now().fabrik.body.handles) == count, "undo removes it")
 
 
+def drag_beside_handles() -> Steps:
+    """A drag that misses every handle selects in a box, as with Blender's own tools; it moved the selected bones."""
+    pose = pose_bits(rig_now())
+    for bone in rig_now().pose.bones:
+        bone.select = bone.name == "upper_arm.R"
+    begin = pixel_of(rig_now().pose.bones["upper_arm.R"].tail) + Vector((-30, 60))
+    Stage.hands.move(*begin)
+    yield 0.3
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(begin, begin + Vector((60, -120)), 5)
+    running = [operator.bl_idname for operator in window().modal_operators]
+    check(running == ["VIEW3D_OT_select_box"], f"a drag beside the handles selects in a box ({running})")
+    Stage.hands.up()
+    yield 0.4
+    check(pose_bits(rig_now()) == pose, "and moves no bone")
+
+
 def body_handles() -> Steps:
     """Pin, unpin, let go, add by a double click: with the keys of the tool, each one undo step."""
     yield from with_tool()
@@ -115,6 +133,7 @@ def body_handles() -> Steps:
     yield from click_with("ctrl", at + Vector((0, 200)))
     check(pose_bits(rig_now()) == pose and not is_dragging(), "beside a handle Ctrl click does nothing to the body")
     yield from double_click()
+    yield from drag_beside_handles()
     shot("body-handles")
     check(pose_bits(rig_now()) == pose, "no bone has moved")
 
