@@ -41,11 +41,11 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
         # there the handles would be shown, and take the mouse, beside that tool.
         return is_tool_active(context) and can_show_handles(context) and bool(body_of(context.object).handles)
 
-    # Blender's own keymap for gizmos would also begin a drag with Ctrl.
+    # Blender's own keymap for gizmos would also begin a drag with Ctrl. A click is the tool's: it selects.
     @classmethod
     def setup_keymap(cls, keyconfig: KeyConfig) -> KeyMap:
         keymap = keyconfig.keymaps.new(cls.bl_idname, space_type='EMPTY')
-        keymap.keymap_items.new("gizmogroup.gizmo_tweak", 'LEFTMOUSE', 'PRESS')
+        keymap.keymap_items.new("gizmogroup.gizmo_tweak", 'LEFTMOUSE', 'CLICK_DRAG')
         return keymap
 
     @classmethod
@@ -100,6 +100,7 @@ class VIEW3D_MT_fabrik_handle(Menu):
         layout.operator("pose.fabrik_body_pull")
         layout.operator("pose.fabrik_body_turn")
         layout.separator()
+        layout.operator("pose.fabrik_handle_select", icon='RESTRICT_SELECT_OFF')
         layout.operator("pose.fabrik_handle_pin", icon='PINNED')
         layout.operator("pose.fabrik_handle_release", icon='UNPINNED')
         layout.operator("pose.fabrik_body_follow")
@@ -133,6 +134,8 @@ class FabrikBodyPose(WorkSpaceTool):
         ("pose.fabrik_handle_add", {"type": 'LEFTMOUSE', "value": 'DOUBLE_CLICK'}, _AT_MOUSE),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK'}, {"properties": [("deselect_all", True)]}),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK', "shift": True}, {"properties": [("toggle", True)]}),
+        # After the selection of bones: Blender asks the items of an extension from the last to the first.
+        ("pose.fabrik_handle_select", {"type": 'LEFTMOUSE', "value": 'CLICK'}, _AT_MOUSE),
     )
 
     # Blender calls it without an instance.

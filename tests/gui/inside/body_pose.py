@@ -91,6 +91,19 @@ def double_click() -> Steps:
     check(len(rig_now().fabrik.body.handles) == count, "undo removes it")
 
 
+def click_on_handle() -> Steps:
+    """It selects the bone of the handle, which covers the bone, and moves nothing."""
+    pose = pose_bits(rig_now())
+    yield from click(pixel_of(rig_now().pose.bones["hand.R"].head))
+    yield 0.4
+    rig = rig_now()
+    selected = [bone.name for bone in rig.pose.bones if bone.select]
+    check(selected == ["hand.R"] and rig.data.bones.active.name == "hand.R", f"a click selects the bone ({selected})")
+    body = rig.fabrik.body
+    check(body.handles[body.active_handle].name == "Hand.R", "and its handle in the panel")
+    check(pose_bits(rig) == pose and not is_dragging(), "and moves nothing")
+
+
 def drag_beside_handles() -> Steps:
     """A drag that misses every handle selects in a box, as with Blender's own tools; it moved the selected bones."""
     pose = pose_bits(rig_now())
@@ -133,6 +146,7 @@ def body_handles() -> Steps:
     yield from click_with("ctrl", at + Vector((0, 200)))
     check(pose_bits(rig_now()) == pose and not is_dragging(), "beside a handle Ctrl click does nothing to the body")
     yield from double_click()
+    yield from click_on_handle()
     yield from drag_beside_handles()
     shot("body-handles")
     check(pose_bits(rig_now()) == pose, "no bone has moved")
