@@ -15,7 +15,7 @@ from bpy.types import Object, PoseBone
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.drag.body_drag import MOST_SETTLE_STEPS, BodyDrag
-from fabrik_addon.blender.interface import body_panel
+from fabrik_addon.blender.interface import body_panel, chain_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.rig import bone_limits
@@ -32,6 +32,7 @@ from tests.blender.rigs import (
     activate,
     clear_scene,
     enter_pose_mode,
+    error_of,
     generated_rig,
     leave_mode,
     linked,
@@ -608,6 +609,40 @@ def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
         assert (armature.pose.bones[name].head - at).length < 1e-3
 
 
+def test_what_switches_the_controls_of_a_body_off_is_said_last_and_by_itself(
+    rigify: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a message of all that Make Body finds the status bar shows neither what to set nor to what."""
+    armature = generated_rig("basic_human_metarig", ik_fk=0.0)
+    printed(capfd)
+    make_body(armature)
+    *_, last = (line for line in printed(capfd).splitlines() if line.startswith("Warning: "))
+    assert last == (
+        "Warning: The rig follows the body's controls with IK_FK at 1: "
+        "set it on thigh_parent.L, thigh_parent.R, upper_arm_parent.L, upper_arm_parent.R"
+    )
+
+
+@pytest.mark.parametrize(("drag", "options"), [("fabrik_drag", {}), ("fabrik_body_turn", {"angle": 0.3})])
+def test_a_handle_that_no_deforming_bone_follows_names_the_switch(
+    rigify: None, drag: str, options: dict[str, Any]
+) -> None:
+    """Dragged, it would rotate FK controls beside a limb that stays where its IK control is."""
+    armature = generated_rig("basic_human_metarig", ik_fk=0.0)
+    make_body(armature)
+    if drag == "fabrik_drag":
+        options = {"position": place(armature, "Hand.L") + Vector((0.0, -0.1, 0.1))}
+    told = error_of(getattr(bpy.ops.pose, drag), handle="Hand.L", **options)
+    assert told == "Bone 'hand_fk.L' has no effect: property 'IK_FK' of bone 'upper_arm_parent.L' is 0"
+    lower = place(armature, "Chest") - Vector((0.0, 0.1, 0.05))
+    assert bpy.ops.pose.fabrik_drag(handle="Chest", position=lower) == {"FINISHED"}, "the spine has no switch"
+    for limb in ("upper_arm_parent.L", "upper_arm_parent.R"):
+        armature.pose.bones[limb]["IK_FK"] = 1.0
+    armature.update_tag()
+    update()
+    assert getattr(bpy.ops.pose, drag)(handle="Hand.L", **options) == {"FINISHED"}
+
+
 def test_planted_feet_of_a_generated_rig_lift_their_heels(rigify: None) -> None:
     """Between foot and toes lies a bone without a role there."""
     armature = generated_rig("basic_human_metarig")
@@ -726,6 +761,8 @@ def test_the_panel_skeleton_lists_parts_and_says_what_is_doubtful(rigify: None) 
         kind.draw(Drawing(kind, found), bpy.context)
         return found
 
+    assert drawn(body_panel.VIEW3D_PT_fabrik_handles)[0] == ("operator", "wm.tool_set_by_id")
+    assert "press +" not in " ".join(text for _, text in drawn(chain_panel.VIEW3D_PT_fabrik))
     of_handles = set(drawn(body_panel.VIEW3D_PT_fabrik_handles))
     assert {("label", "Elbow.L"), ("prop", "use_pin"), ("prop", "priority")} <= of_handles
     assert {("prop", "use_balance"), ("prop", "use_floor"), ("prop", "floor_height")} <= of_handles

@@ -60,6 +60,16 @@ def test_a_handle_that_is_let_go_keeps_nothing(human: Object) -> None:
     assert human.fabrik.body.handles["Foot.R"].use_position
 
 
+def test_a_handle_is_selected_with_its_bone_and_in_the_panel(human: Object) -> None:
+    activate(human, "foot.L")
+    before = pose_of(human)
+    assert ops.fabrik_handle_select(handle="Hand.L") == {"FINISHED"}
+    assert [bone.name for bone in human.pose.bones if bone.select] == ["hand.L"]
+    assert human.data.bones.active.name == "hand.L"
+    body = human.fabrik.body
+    assert body.handles[body.active_handle].name == "Hand.L" and pose_of(human) == before
+
+
 def test_an_added_handle_is_pulled_and_removed(human: Object) -> None:
     count = len(human.fabrik.body.handles)
     assert ops.fabrik_handle_add(bone="upper_arm.L", use_tail=True) == {"FINISHED"}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import bpy
@@ -14,7 +15,7 @@ from mathutils import Euler, Matrix, Vector
 
 from fabrik_addon.blender.drag.mouse_to_world import DragPointer
 from fabrik_addon.blender.drag.snapping import snapped
-from fabrik_addon.blender.drag.view_projection import View
+from fabrik_addon.blender.drag.view_projection import View, mouse_at_press
 from tests.blender.rigs import leave_mode, make_empty, make_tail, update
 
 WIDTH, HEIGHT = 800, 500
@@ -181,6 +182,14 @@ def test_numbers_count_along_what_is_free(view: View) -> None:
         pointer.numbers.type(half)
         assert (pointer.position() - START).length < 1e-6
         pointer.numbers.erase()
+
+
+@pytest.mark.parametrize(("value", "pixel"), [("CLICK_DRAG", (90, 180)), ("PRESS", (97, 176)), ("NOTHING", (97, 176))])
+def test_a_dragged_button_counts_from_where_it_was_pressed(value: str, pixel: tuple[int, int]) -> None:
+    """Blender tells a drag from a click some pixels later; without them the handle would stay behind the mouse."""
+    region: Any = SimpleNamespace(x=10, y=20)
+    event: Any = SimpleNamespace(value=value, mouse_x=107, mouse_y=196, mouse_prev_press_x=100, mouse_prev_press_y=200)
+    assert mouse_at_press(region, event)[:] == pixel
 
 
 def test_steps_count_from_the_start_or_from_the_origin(view: View) -> None:

@@ -7,7 +7,7 @@ Blender makes the panels, in a window; here their functions draw on a layout tha
 
 from __future__ import annotations
 
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import bpy
@@ -17,6 +17,7 @@ from bpy.types import Panel
 from fabrik_addon.blender.interface import body_panel
 from fabrik_addon.blender.interface import chain_panel as panel
 from fabrik_addon.blender.interface import compare_panel as compare_interface
+from fabrik_addon.blender.interface.body_tool import FabrikBodyPose
 from fabrik_addon.blender.rig.last_results import Result, keep_result
 from fabrik_addon.blender.solving.compare_solvers import Compared, keep_comparison
 from fabrik_addon.core.solvers.names import SOLVER_NAMES
@@ -73,6 +74,8 @@ class Layout:
     def check_operator(self, operator: str, text: str = "", **_options: Any) -> Any:
         self.drawn.append(("operator", operator))
         options = OperatorOptions(operator)
+        if operator == "wm.tool_set_by_id":
+            object.__setattr__(options, "title", FabrikBodyPose.bl_label)
         # One name for an operator; what the button does of it may follow, "..." where it opens a dialog.
         assert text == "" or text.startswith(options.title), f"{text} is {options.title}"
         return options
@@ -217,6 +220,21 @@ def test_a_chain_that_is_solved_says_how_it_ended(target: tuple[float, ...], loc
     assert chain.status == status
     said = labels(draw_in_both_modes()["FABRIK IK"]).lower()
     assert status.lower().replace("_", " ") in said
+
+
+@pytest.mark.parametrize(("pixels", "least", "most"), [(292, 32, 38), (232, 22, 28), (174, 12, 18), (100, 12, 12)])
+def test_lines_are_as_long_as_the_sidebar_is_wide(pixels: int, least: int, most: int) -> None:
+    """In a narrow one lines of the default width were cut off in their middles, words of the status among them."""
+    for scale in (1.0, 1.5):
+        region = SimpleNamespace(type="UI", width=pixels * scale)
+        preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=scale))
+        context: Any = SimpleNamespace(region=region, preferences=preferences)
+        width = panel.characters_across(context)
+        assert least <= width <= most
+        assert panel.status_lines(width) * width >= panel.STATUS_LINES * panel.WRAP_WIDTH
+    message = "out of reach, the tip is 55.25 cm from its target: that is 1.174 m from the root, and these bones reach"
+    lines = panel.wrapped(message, width)
+    assert max(map(len, lines)) <= width and len(lines) <= panel.status_lines(width)
 
 
 def test_a_chain_that_stretches_says_how_far() -> None:

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core import FabrikError
 from ..rig.body_following import Follows
 from ..rig.control_bones import control_of, is_free_control
-from ..rig.influences import switch_of
+from ..rig.influences import require_effect
 from ..rig.limb import limb_of
 from ..rig.properties import settings_of
 from .base_drag import BaseDrag, Grab
@@ -54,9 +53,7 @@ def begin_drag(
         return ChainDrag(view_layer, armature, Grab(chain.tip, chain.name), pins=pins)
     if follows != 'LIMB' and chain_count is None and grab in {'AUTO', 'BONE'} and is_of_body(armature, bone):
         return BodyDrag(view_layer, armature, bone, pins, follows)
-    switch = switch_of(armature, [name])
-    if switch:
-        raise FabrikError(f"Bone '{name}' has no effect: {switch}")
+    require_effect(armature, name)
     is_automatic = grab in {'AUTO', 'BONE'}
     if grab == 'MOVE' or (is_automatic and is_free_control(armature, name)):
         return BoneMove(view_layer, armature, name, pins)

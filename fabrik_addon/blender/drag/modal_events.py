@@ -14,7 +14,7 @@ from ..translation.messages import in_interface
 from .base_drag import BaseDrag
 from .mouse_to_world import DragPointer
 from .turn_pointer import TurnPointer
-from .view_projection import View, mouse_in, view_of
+from .view_projection import View, mouse_at_press, mouse_in, view_of
 
 if TYPE_CHECKING:
     from bpy.types import Context, Event, Region, Scene, SpaceView3D, UILayout, UnitSettings
@@ -60,7 +60,8 @@ class ModalEvents(ABC):
 
     def __init__(self, context: Context, event: Event, session: BaseDrag) -> None:
         self.session = session
-        self._begin_pointer(_view(context), mouse_in(context.region, event))
+        # A button that is pressed and dragged begins the drag some pixels from where it was pressed.
+        self._begin_pointer(_view(context), mouse_at_press(context.region, event))
         self.is_snapping = context.scene.tool_settings.use_snap
         self._inverts_snapping = False
         self._is_precise = False

@@ -111,6 +111,13 @@ def mouse_in(region: Region, event: Event) -> Vector:
     return Vector((event.mouse_x - region.x, event.mouse_y - region.y))
 
 
+def mouse_at_press(region: Region, event: Event) -> Vector:
+    """READ: where the mouse was when the button was pressed, of an event that drags; else where the mouse is."""
+    if event.value != 'CLICK_DRAG':
+        return mouse_in(region, event)
+    return Vector((event.mouse_prev_press_x - region.x, event.mouse_prev_press_y - region.y))
+
+
 def view_of(region: Region, region_3d: RegionView3D) -> View:
     """Read the projection of a region of a 3D viewport."""
     return View(

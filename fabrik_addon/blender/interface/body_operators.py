@@ -58,14 +58,19 @@ class _RecogniseMixin:
             doubts.append(f"not among them are bones that constraints or drivers move: {listed(made.overridden)}")
         if made.controls:
             doubts.append(f"the body is made of the controls {listed(made.controls)}")
-        if made.switches:
-            doubts.append(f"the rig follows them with IK_FK at 1: set it on {listed(made.switches)}")
         if made.others:
             firsts = listed([f"'{name}'" for name in made.others])
             doubts.append(
                 f"other bodies begin at {firsts}: for one of them press Remove Body, select its bone, press Make Body"
             )
         report(self, {'WARNING'} if doubts else {'INFO'}, "; ".join([found, *doubts]))
+        if made.switches:
+            # By itself and last: of a longer message the status bar leaves the middle out.
+            report(
+                self,
+                {'WARNING'},
+                f"The rig follows the body's controls with IK_FK at 1: set it on {listed(made.switches)}",
+            )
 
 
 class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):

@@ -11,6 +11,7 @@ from bpy.types import UIList
 
 from ..rig.body_properties import body_of
 from .chain_panel import SubPanel, characters_across, wrapped
+from .handle_operators import TOOL, is_tool_active
 
 if TYPE_CHECKING:
     from bpy.types import Context, UILayout
@@ -80,6 +81,11 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
     def draw(self, context: Context) -> None:
         layout = self.layout
         body = body_of(context.object)
+        if context.mode == 'POSE' and not is_tool_active(context):
+            row = layout.row()
+            row.scale_y = 1.2
+            # Blender gives this operator's button the tooltip of the tool.
+            row.operator("wm.tool_set_by_id", text="Body Pose", icon='ARMATURE_DATA').name = TOOL
         layout.template_list("FABRIK_UL_handles", "", body, "handles", body, "active_handle", rows=4)
         column = layout.column()
         column.use_property_split = True
@@ -126,7 +132,9 @@ class VIEW3D_PT_fabrik_look_at(SubPanel):
             column.prop(body, "look_location", text="Location")
         column.prop(body, "use_eyes")
         row = layout.row(align=True)
-        row.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        look = row.operator("pose.fabrik_body_look", icon='HIDE_OFF')
+        if body.look_target is None and not body.use_look_at and body.is_property_set("look_location"):
+            look.location = body.look_location  # else the button would look at the 3D cursor, not at the place above it
         row.operator("pose.fabrik_body_look_clear", text="", icon='X')
         if body.use_look_at:
             layout.operator("pose.fabrik_body_bake", text="Bake Body...", icon='ACTION')

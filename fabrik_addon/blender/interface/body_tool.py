@@ -12,7 +12,7 @@ from bpy.types import Menu, WorkSpaceTool
 
 from ..rig.body_properties import body_of
 from .handle_gizmos import Handle, HandleColor, HandleGroup, can_show_handles
-from .handle_operators import follows_in_tool
+from .handle_operators import TOOL, follows_in_tool, is_tool_active
 
 if TYPE_CHECKING:
     from bpy.types import Context, KeyConfig, KeyMap, Object, UILayout
@@ -39,15 +39,13 @@ class VIEW3D_GGT_fabrik_body(HandleGroup):
     def poll(cls, context: Context) -> bool:
         # Blender unlinks the group when another tool is chosen, but not when a file with another active tool is opened:
         # there the handles would be shown, and take the mouse, beside that tool.
-        tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
-        is_active = tool is not None and tool.widget == cls.bl_idname
-        return is_active and can_show_handles(context) and bool(body_of(context.object).handles)
+        return is_tool_active(context) and can_show_handles(context) and bool(body_of(context.object).handles)
 
-    # Blender's own keymap for gizmos would also begin a drag with Ctrl.
+    # Blender's own keymap for gizmos would also begin a drag with Ctrl. A click is the tool's: it selects.
     @classmethod
     def setup_keymap(cls, keyconfig: KeyConfig) -> KeyMap:
         keymap = keyconfig.keymaps.new(cls.bl_idname, space_type='EMPTY')
-        keymap.keymap_items.new("gizmogroup.gizmo_tweak", 'LEFTMOUSE', 'PRESS')
+        keymap.keymap_items.new("gizmogroup.gizmo_tweak", 'LEFTMOUSE', 'CLICK_DRAG')
         return keymap
 
     @classmethod
@@ -102,6 +100,7 @@ class VIEW3D_MT_fabrik_handle(Menu):
         layout.operator("pose.fabrik_body_pull")
         layout.operator("pose.fabrik_body_turn")
         layout.separator()
+        layout.operator("pose.fabrik_handle_select", icon='RESTRICT_SELECT_OFF')
         layout.operator("pose.fabrik_handle_pin", icon='PINNED')
         layout.operator("pose.fabrik_handle_release", icon='UNPINNED')
         layout.operator("pose.fabrik_body_follow")
@@ -117,7 +116,7 @@ class VIEW3D_MT_fabrik_handle(Menu):
 class FabrikBodyPose(WorkSpaceTool):
     bl_space_type = 'VIEW_3D'
     bl_context_mode = 'POSE'
-    bl_idname = "fabrik_ik.body_pose"
+    bl_idname = TOOL
     bl_label = "Body Pose"
     bl_description = (
         "Pull the handles of a body: the rest of the body follows, planted feet and pins stay. "
@@ -125,6 +124,9 @@ class FabrikBodyPose(WorkSpaceTool):
     )
     bl_icon = _ICON
     bl_widget = VIEW3D_GGT_fabrik_body.bl_idname
+    # Beside the handles the mouse is that of the tool chosen as Drag in the header, Select Box at first. Without it a
+    # drag that misses a handle would move the selected bones, as Blender's keymap of Pose mode has it.
+    bl_options = {'KEYMAP_FALLBACK'}
     bl_keymap = (
         ("pose.fabrik_handle_pin", {"type": 'LEFTMOUSE', "value": 'PRESS', "ctrl": True}, _AT_MOUSE),
         ("pose.fabrik_handle_release", {"type": 'LEFTMOUSE', "value": 'PRESS', "alt": True}, _AT_MOUSE),
@@ -132,6 +134,8 @@ class FabrikBodyPose(WorkSpaceTool):
         ("pose.fabrik_handle_add", {"type": 'LEFTMOUSE', "value": 'DOUBLE_CLICK'}, _AT_MOUSE),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK'}, {"properties": [("deselect_all", True)]}),
         ("view3d.select", {"type": 'LEFTMOUSE', "value": 'CLICK', "shift": True}, {"properties": [("toggle", True)]}),
+        # After the selection of bones: Blender asks the items of an extension from the last to the first.
+        ("pose.fabrik_handle_select", {"type": 'LEFTMOUSE', "value": 'CLICK'}, _AT_MOUSE),
     )
 
     # Blender calls it without an instance.

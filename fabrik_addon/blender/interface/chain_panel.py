@@ -35,7 +35,9 @@ STATUS_ICONS = {
     'STALLED': 'ERROR',
 }
 STATUS_LINES = 4
-"""Lines of the status box: those of the usual messages in the default sidebar."""
+"""Lines of the status box: those of the usual messages in the default sidebar. A narrower one has more, see
+``status_lines``.
+"""
 
 WRAP_WIDTH = 32
 """Characters of a line, with an icon before it, in the sidebar's default width."""
@@ -44,6 +46,12 @@ _CHARACTER_WIDTH, _MARGIN = 5.7, 88.0
 """Pixels at scale 1, measured in Blender 5.2: a character of the interface's font (5.4 in "Reached after 1 iteration",
 and 5 % more for wider letters); the sidebar's tabs, margins and the icon.
 """
+
+_ICON_CHARACTERS = 3
+"""Characters that a line without an icon has more."""
+
+_LEAST_WIDTH = 12
+"""Characters of a line in the narrowest sidebar: shorter ones would break words."""
 
 
 class FABRIK_UL_chains(UIList):
@@ -122,7 +130,8 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
         if settings.chains:
             row.operator("pose.fabrik_drag_target")
         if not settings.chains:
-            layout.label(text="Select the last bone, then press +", icon='INFO')
+            if not settings.body.parts:
+                layout.label(text="Select the last bone, then press +", icon='INFO')
             return
         column = layout.column(align=True)
         column.scale_y = 1.2
@@ -137,7 +146,7 @@ class VIEW3D_PT_fabrik(_FabrikPanel):
 
 
 def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
-    """Draw the status of the last solve of a chain in a box of ``STATUS_LINES`` lines, however long the text is.
+    """Draw the status of the last solve of a chain in a box of as many lines, however long the text is.
 
     A box that grew with its text would move the buttons below it under the pointer.
     """
@@ -149,8 +158,8 @@ def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
         text, status = _sentence(result), result.status
     box = layout.box().column(align=True)
     icon = STATUS_ICONS[status]
-    lines = wrapped(text, width, STATUS_LINES)
-    for line in [*lines, *[""] * (STATUS_LINES - len(lines))]:
+    lines, count = wrapped(text, width, status_lines(width)), status_lines(width)
+    for line in [*lines, *[""] * (count - len(lines))]:
         box.label(text=line, icon=icon)
         icon = 'BLANK1'
 
@@ -167,12 +176,21 @@ def _sentence(result: Result) -> str:
     return text
 
 
+def status_lines(width: int) -> int:
+    """Return the number of lines of the status box, in which as many characters fit as in the default sidebar.
+
+    Args:
+        width: characters of a line.
+    """
+    return max(STATUS_LINES, -(-STATUS_LINES * WRAP_WIDTH // width))
+
+
 def characters_across(context: Context) -> int:
-    """Return about how many characters a line of the sidebar holds; in the default sidebar ``WRAP_WIDTH``."""
+    """Return about how many characters a line of the sidebar holds with an icon before it."""
     if context.region is None or context.region.type != 'UI':
         return WRAP_WIDTH
     width = context.region.width / context.preferences.system.ui_scale
-    return max(WRAP_WIDTH, int((width - _MARGIN) / _CHARACTER_WIDTH))
+    return max(_LEAST_WIDTH, int((width - _MARGIN) / _CHARACTER_WIDTH))
 
 
 def wrapped(text: str, width: int = WRAP_WIDTH, most_lines: int | None = None) -> list[str]:
@@ -204,9 +222,9 @@ class ActiveChainPanel(SubPanel):
         armature = shown_armature(context)
         chain = active_chain(armature)
         if chain is not None:
-            self.draw_chain(self.layout, armature, chain)
+            self.draw_chain(context, self.layout, armature, chain)
 
-    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         raise NotImplementedError
 
 
@@ -214,7 +232,7 @@ class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
     bl_label = "Chain"
     bl_translation_context = OWN_CONTEXT  # some of Blender's translations are those of the verb
 
-    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         layout.prop_search(chain, "tip", armature.pose, "bones", icon='BONE_DATA')
         layout.prop(chain, "chain_count")
         layout.prop(chain, "use_tail")
@@ -223,7 +241,7 @@ class VIEW3D_PT_fabrik_chain(ActiveChainPanel):
 class VIEW3D_PT_fabrik_target(ActiveChainPanel):
     bl_label = "Target"
 
-    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         layout.prop(chain, "use_pin")
         column = layout.column()
         column.active = not chain.use_pin
@@ -239,7 +257,7 @@ class VIEW3D_PT_fabrik_pole(ActiveChainPanel):
     bl_label = "Pole"
     bl_options = {'DEFAULT_CLOSED'}
 
-    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         _draw_goal(layout, chain, "pole_target", "pole_subtarget")
         if chain.pole_target is None:
             add = layout.operator("pose.fabrik_pole_add", icon='ADD')
@@ -266,7 +284,7 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
     def draw_header_preset(self, _context: Context) -> None:
         presets.VIEW3D_PT_fabrik_limit_presets.draw_panel_header(self.layout)
 
-    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         from ..rig.chain_bones import bones_of_chain
 
         layout.use_property_split = False
@@ -274,7 +292,7 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
         try:
             bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
         except FabrikError as error:
-            for line in wrapped(str(error)):
+            for line in wrapped(str(error), characters_across(context)):
                 layout.label(text=line)
             return
         draw_limits(layout, bones)
@@ -288,13 +306,13 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
     def draw_header_preset(self, _context: Context) -> None:
         presets.VIEW3D_PT_fabrik_solver_presets.draw_panel_header(self.layout)
 
-    def draw_chain(self, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         from ..rig.connected_chains import chains_of_tree
 
         layout.prop(chain, "solver", text="Method")
         column = layout.column(align=True)
         column.active = False
-        for line in wrapped(SOLVER_NAMES[chain.solver].good_for, 38):
+        for line in wrapped(SOLVER_NAMES[chain.solver].good_for, characters_across(context) + _ICON_CHARACTERS):
             column.label(text=line)
         layout.prop(chain, "influence")
         layout.prop(chain, "softness")

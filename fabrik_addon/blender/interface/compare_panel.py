@@ -13,7 +13,7 @@ from bpy.types import Operator
 from ..rig.properties import chosen_chains
 from ..rig.wording import counted, percentage, plain
 from ..translation.messages import in_interface, report
-from .chain_panel import STATUS_ICONS, ActiveChainPanel, wrapped
+from .chain_panel import STATUS_ICONS, ActiveChainPanel, characters_across, wrapped
 from .operator_mixins import HasChainsMixin
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
     bl_label = "Compare"
     bl_options = {'DEFAULT_CLOSED'}
 
-    def draw_chain(self, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
+    def draw_chain(self, context: Context, layout: UILayout, _armature: Object, chain: FabrikChain) -> None:
         from ..solving.compare_solvers import comparison_of
 
         layout.use_property_split = False
@@ -66,7 +66,7 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
             return
         box = layout.box().column(align=True)
         for one in compared:
-            _draw_solver(box, one)
+            _draw_solver(box, one, characters_across(context))
             box.separator()
         over = [one.violation for one in compared if one.violation is not None]
         if over:
@@ -75,11 +75,11 @@ class VIEW3D_PT_fabrik_compare(ActiveChainPanel):
         box.label(text=TEXT_NAME, icon='TEXT')
 
 
-def _draw_solver(column: UILayout, compared: Compared) -> None:
+def _draw_solver(column: UILayout, compared: Compared, width: int) -> None:
     row = column.row()
     if compared.refusal:
         row.label(text=compared.label, icon='CANCEL')
-        for words in wrapped(compared.refusal.partition(":")[0]):
+        for words in wrapped(compared.refusal.partition(":")[0], width):
             column.label(text=words, icon='BLANK1')
         return
     row.label(text=compared.label, icon=STATUS_ICONS[compared.status])

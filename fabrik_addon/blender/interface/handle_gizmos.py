@@ -208,8 +208,12 @@ class HandleGroup(GizmoGroup):
         self.draw_prepare(context)
 
     def draw_prepare(self, context: Context) -> None:
-        """Bring the handles up to date: called at every redraw of a viewport, so that they follow playback and undo."""
-        handles = self.handles(context)
+        """Bring the handles up to date: called at every redraw of a viewport, so that they follow playback and undo.
+
+        There are none where ``poll`` says no: while one of them is dragged Blender doesn't ask it, and the armature
+        may be deleted.
+        """
+        handles = self.handles(context) if self.poll(context) else []
         while len(self.gizmos) < len(handles):
             self.gizmos.new(FABRIK_GT_handle.bl_idname)
         view_rotation = context.region_data.view_matrix.to_3x3().normalized().transposed().to_4x4()

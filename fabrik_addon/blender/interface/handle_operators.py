@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The operators on the handles of a body: pin, release, add, remove.
+"""The operators on the handles of a body: select, pin, release, add, remove.
 
 A key of the tool Body Pose means the handle under the mouse; a menu or a script means the handle with a name, or that
 of the active bone.
@@ -28,10 +28,20 @@ if TYPE_CHECKING:
     from ..rig.body_properties import FabrikHandle
 
 
+TOOL = "fabrik_ik.body_pose"
+"""``bl_idname`` of the tool Body Pose."""
+
+
 def follows_in_tool(context: Context) -> str:
     """READ: what follows a handle according to the header of the tool Body Pose."""
     tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
     return tool.operator_properties("pose.fabrik_drag").follows
+
+
+def is_tool_active(context: Context) -> bool:
+    """READ: whether Body Pose is the tool of Pose mode in this workspace."""
+    tool = context.workspace.tools.from_space_view3d_mode('POSE', create=False)
+    return tool is not None and tool.idname == TOOL
 
 
 def handle_at(context: Context, event: Event) -> FabrikHandle | None:
@@ -91,6 +101,22 @@ class OfHandleMixin(HasBodyMixin):
         handle = find_handle(context.object, self.handle or ("" if active is None else active.name))
         self.handle = handle.name
         return handle
+
+
+class POSE_OT_fabrik_handle_select(OfHandleMixin, Operator):
+    """Select the bone of a handle of the body, and show the handle in the panel"""
+
+    bl_idname = "pose.fabrik_handle_select"
+    bl_label = "Select Handle"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    def run(self, context: Context) -> None:
+        from ..rig.body_snapshots import handle_bone
+        from ..rig.bone_selection import select_and_show
+
+        body, handle = body_of(context.object), self.chosen_handle(context)
+        select_and_show(context.object, handle_bone(context.object, handle))
+        body.active_handle = body.handles.find(handle.name)
 
 
 class POSE_OT_fabrik_handle_pin(OfHandleMixin, Operator):
@@ -202,6 +228,7 @@ def _is_nearer_tail(context: Context, event: Event, name: str) -> bool:
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
     (
+        POSE_OT_fabrik_handle_select,
         POSE_OT_fabrik_handle_pin,
         POSE_OT_fabrik_handle_release,
         POSE_OT_fabrik_handle_remove,

@@ -17,6 +17,10 @@ MOST_OPEN_BONES = 6
 """Number of bones up to which all lines are open at first: more would push the panels below out of sight."""
 
 
+_LOCK_SHARE = 0.2
+"""Share of the lock in the row of an axis."""
+
+
 def draw_limits(layout: UILayout, bones: Sequence[PoseBone]) -> None:
     """Draw the limits of each bone, root first."""
     for bone in bones:
@@ -52,10 +56,11 @@ def _draw_axes(layout: UILayout, bone: PoseBone) -> None:
 
     column = layout.column(align=True)
     for name in "xyz":
-        row = column.row(align=True)
+        # A third of the row, which the lock has without a split, leaves a narrow sidebar no room for the numbers.
+        split = column.split(factor=_LOCK_SHARE, align=True)
         is_locked = getattr(bone, f"lock_ik_{name}")
-        row.prop(bone, f"lock_ik_{name}", text=name.upper())
-        limits = row.row(align=True)
+        split.prop(bone, f"lock_ik_{name}", text=name.upper())
+        limits = split.row(align=True)
         limits.active = not is_locked
         limits.prop(bone, f"use_ik_limit_{name}", text="", icon='CON_ROTLIMIT')
         ends = limits.row(align=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import bpy
 
+from ...core import FabrikError
 from .overrides import WHOLE_INFLUENCE, chain_constraints, is_active
 
 if TYPE_CHECKING:
@@ -94,6 +95,17 @@ def switch_of(armature: Object, names: Collection[str]) -> str:
     if not _any_deforms(armature, _reached(edges, names, with_hidden=True)[0]):
         return ""
     return _in_words(armature, switches[0])
+
+
+def require_effect(armature: Object, bone: str) -> None:
+    """Refuse a bone that no deforming bone follows at present.
+
+    Raises:
+        FabrikError: the message names what switches the bone off.
+    """
+    switch = switch_of(armature, [bone])
+    if switch:
+        raise FabrikError(f"Bone '{bone}' has no effect: {switch}")
 
 
 def _reached(

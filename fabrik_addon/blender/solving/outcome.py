@@ -120,7 +120,7 @@ def _rotated_later(solved: SolvedChain, later: Sequence[SolvedChain]) -> list[st
 
 def _constrained_by(solved: SolvedChain) -> list[str]:
     """Return what constrains a chain's bones, in words."""
-    found = [_BALANCED] if _is_balanced(solved) else []
+    found = []
     if at_limit := _at_limit(solved):
         found.append("at their limit are " + ", ".join(at_limit))
     if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
@@ -129,6 +129,8 @@ def _constrained_by(solved: SolvedChain) -> list[str]:
         found.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
     if rotated := _rotated_by_constraints(solved):
         found.append("rotated further by " + ", ".join(rotated))
+    if _is_balanced(solved):
+        found.append(_BALANCED)  # the last, because it says what to do after a colon
     return found
 
 

@@ -59,6 +59,7 @@ def body() -> Steps:
     yield from click(at)
     yield 0.6
     check(len(rig_now().fabrik.body.parts) > 40, "the button makes a body")
+    yield from tool_by_its_button()
     yield from undo()
     check(not rig_now().fabrik.body.parts, "undo takes it back in one step")
     with over():
@@ -84,6 +85,24 @@ def body() -> Steps:
     check(pose_bits(rig_now()) == pose, "one undo restores every bit")
     after = traces()
     check(after == before, f"nothing is left behind ({before}, {after})")
+
+
+def tool_by_its_button() -> Steps:
+    """The panel of a body's handles has a button for the tool that shows them, while another tool is active."""
+    at = yield from find_button("wm.tool_set_by_id")
+    check(at, f"there is a button for the tool Body Pose, at {at}")
+    if not at:
+        return
+    yield from click(at)
+    yield 0.4
+    shot("body-tool-by-button")
+    tool = bpy.context.workspace.tools.from_space_view3d_mode("POSE", create=False)
+    check(tool.idname == "fabrik_ik.body_pose", f"it makes this tool active ({tool.idname})")
+    gone = yield from find_button("wm.tool_set_by_id")
+    check(not gone, f"and isn't there any more ({gone})")
+    with over():
+        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
+    yield 0.3
 
 
 def body_tool() -> Steps:

@@ -91,6 +91,37 @@ def double_click() -> Steps:
     check(len(rig_now().fabrik.body.handles) == count, "undo removes it")
 
 
+def click_on_handle() -> Steps:
+    """It selects the bone of the handle, which covers the bone, and moves nothing."""
+    pose = pose_bits(rig_now())
+    yield from click(pixel_of(rig_now().pose.bones["hand.R"].head))
+    yield 0.4
+    rig = rig_now()
+    selected = [bone.name for bone in rig.pose.bones if bone.select]
+    check(selected == ["hand.R"] and rig.data.bones.active.name == "hand.R", f"a click selects the bone ({selected})")
+    body = rig.fabrik.body
+    check(body.handles[body.active_handle].name == "Hand.R", "and its handle in the panel")
+    check(pose_bits(rig) == pose and not is_dragging(), "and moves nothing")
+
+
+def drag_beside_handles() -> Steps:
+    """A drag that misses every handle selects in a box, as with Blender's own tools; it moved the selected bones."""
+    pose = pose_bits(rig_now())
+    for bone in rig_now().pose.bones:
+        bone.select = bone.name == "upper_arm.R"
+    begin = pixel_of(rig_now().pose.bones["upper_arm.R"].tail) + Vector((-30, 60))
+    Stage.hands.move(*begin)
+    yield 0.3
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(begin, begin + Vector((60, -120)), 5)
+    running = [operator.bl_idname for operator in window().modal_operators]
+    check(running == ["VIEW3D_OT_select_box"], f"a drag beside the handles selects in a box ({running})")
+    Stage.hands.up()
+    yield 0.4
+    check(pose_bits(rig_now()) == pose, "and moves no bone")
+
+
 def body_handles() -> Steps:
     """Pin, unpin, let go, add by a double click: with the keys of the tool, each one undo step."""
     yield from with_tool()
@@ -115,6 +146,8 @@ def body_handles() -> Steps:
     yield from click_with("ctrl", at + Vector((0, 200)))
     check(pose_bits(rig_now()) == pose and not is_dragging(), "beside a handle Ctrl click does nothing to the body")
     yield from double_click()
+    yield from click_on_handle()
+    yield from drag_beside_handles()
     shot("body-handles")
     check(pose_bits(rig_now()) == pose, "no bone has moved")
 
@@ -447,7 +480,7 @@ def listed(entries: Any) -> set[str]:
 
 
 def body_interrupted() -> Steps:
-    """Another tool, another keymap, another file in mid-drag: nothing is half done, nothing is left behind."""
+    """Another tool, keymap or file, or no rig any more, in mid-drag: nothing is half done, nothing is left behind."""
     yield from with_tool()
     left, pose = traces(), pose_bits(rig_now())
     yield from pull("hand.L", Vector((-60, 110)))
@@ -478,6 +511,16 @@ def body_interrupted() -> Steps:
     yield from fresh_file()
     yield 0.5
     check(not is_dragging(), "a new file ends the drag")
+    check(traces() == left, f"nothing is left behind ({left}, {traces()})")
+    Stage.hands.up()
+    yield 0.3
+    yield from with_tool()
+    yield from pull("hand.L", Vector((-60, 110)))
+    bpy.data.objects.remove(rig_now())
+    yield 0.5
+    Stage.hands.move(*middle(region()))
+    yield 0.4
+    check(not is_dragging(), "without the rig the drag ends")
     check(traces() == left, f"nothing is left behind ({left}, {traces()})")
     Stage.hands.up()
     yield 0.3

@@ -84,3 +84,24 @@ def body_look() -> Steps:
     yield from undo()
     check(pose_bits(rig_now()) == pose and not rig_now().fabrik.body.use_look_at, "another one the look")
     check(traces() == left, "nothing is left behind")
+    yield from look_at_typed_location(pose)
+
+
+def look_at_typed_location(pose: Any) -> Steps:
+    """The button of the panel looks at the location above it once that was typed, not at the 3D cursor."""
+    bpy.data.objects["Lamp"].select_set(False)
+    rig_now().fabrik.body.look_location = LAMP
+    yield from open_sidebar()
+    with over("UI"):
+        for _ in range(12):
+            bpy.ops.view2d.scroll_down()
+    yield 0.5
+    at = yield from find_button("pose.fabrik_body_look(")
+    check(at, f"there is a button to look at a location, at {at}")
+    if not at:
+        return
+    yield from click(at)
+    yield 0.6
+    body = rig_now().fabrik.body
+    check(body.use_look_at and (body.look_location - LAMP).length < 1e-6, f"it is kept ({tuple(body.look_location)})")
+    check(pose_bits(rig_now()) != pose and max(map(degrees_off, "LR")) < 0.1, f"looked at ({degrees_off('L'):.2f})")
