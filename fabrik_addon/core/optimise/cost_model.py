@@ -213,7 +213,7 @@ def modelled(stack: TaskStack, here: PoseCost) -> CostModel:
 
 def with_forces(stack: TaskStack, loss: Loss, model: CostModel, forces: Array) -> CostModel:
     """Return the model with the K of forces f (M,)."""
-    curvature = stack.curvature(model.motions, model.jacobian, forces)
+    curvature = stack.curvature(model.motions, model.jacobian, forces, with_poles=not loss.are_poles_stiff)
     if len(stack.tree.structure.half_sines[0]):
         curvature += _of_swings(stack, model, forces)
     if np.abs(model.here.toward).max(initial=0.0) > LONG_WAY:

@@ -86,6 +86,8 @@ class PoleArc(NamedTuple):
     """``f h'`` and ``h f'``: how ``f h`` changes with rho_b, and with the sine of the angle between chord and pole."""
     seconds: tuple[Component, Component, Component]
     """``f h''``, ``f' h'`` and ``h f''``: its second derivatives by both."""
+    is_fading: bool
+    """Whether f changes with the sine, at one pose at least."""
 
     def of_angle(self) -> Change:
         """Return how phi changes with b, c and g."""
@@ -105,32 +107,42 @@ class PoleArc(NamedTuple):
         """Return how rho_b changes with b, c and g."""
         return *self.bend.change(self.bend.u), scale(self.bend.e, 0.0 * self.distance)
 
-    def of_height(self) -> Change:
-        """Return how ``f h`` changes with b, c and g."""
-        return _sum(self.slopes[0], self.of_bend(), self.slopes[1], self.of_sine())
-
     def gradient(self, is_height_constant: bool) -> Change:
         """Return how ``phi f h`` changes with b, c and g.
 
         Args:
             is_height_constant: whether ``f h`` counts as a constant.
         """
-        share = 0.0 * self.angle if is_height_constant else self.angle
-        return _sum(self.height, self.of_angle(), share, self.of_height())
+        bend, pole, distance = self.bend, self.pole, self.distance
+        raised, drawn = (0.0 if is_height_constant else self.angle * slope for slope in self.slopes)
+        at_bend = combination(self.height / bend.across, bend.n, raised, bend.u)
+        at_pole = combination(-self.height / pole.across, pole.n, drawn / distance, pole.u)
+        at_chord = combination(-bend.along / bend.chord, at_bend, -pole.along / pole.chord, at_pole)
+        if not self.is_fading:
+            return at_bend, at_chord, at_pole
+        outward = combination(pole.along / distance, pole.e, pole.across / distance, pole.u)
+        return at_bend, at_chord, combination(1.0, at_pole, -drawn * pole.across / (distance * distance), outward)
 
     def curvature(self) -> list[tuple[Change, Change]]:
         """Return pairs of rows l and r: ``l r^T + r l^T``, added up, are the second derivatives of ``phi f h``."""
         by_bend, by_both, by_sine = (self.angle * second for second in self.seconds)
-        of_bend, of_sine, of_pole = self.slopes[0], self.of_sine(), self.angle * self.slopes[1] / self.distance
+        of_bend, of_pole = self.of_bend(), self.angle * self.slopes[1] / self.distance
         none = scale(self.bend.e, 0.0 * self.distance)
-        bends = self.bend.curvature(self.height, self.angle * of_bend)
+        bends = self.bend.curvature(self.height, self.angle * self.slopes[0])
         poles = self.pole.curvature(-self.height, of_pole)
-        return [
-            (self.of_angle(), self.of_height()),
-            (_sum(0.5 * by_bend, self.of_bend(), by_both, of_sine), self.of_bend()),
-            (_sum(0.5 * by_sine, of_sine, 0.0, of_sine), of_sine),
+        found: list[tuple[Change, Change]] = [
             *(((*left, none), (*right, none)) for left, right in bends),
             *(((none, left[1], left[0]), (none, right[1], right[0])) for left, right in poles),
+        ]
+        if not self.is_fading:
+            of_height = _sum(self.slopes[0], of_bend, 0.0, of_bend)
+            return [*found, (self.of_angle(), of_height), (_sum(0.5 * by_bend, of_bend, 0.0, of_bend), of_bend)]
+        of_sine = self.of_sine()
+        return [
+            *found,
+            (self.of_angle(), _sum(self.slopes[0], of_bend, self.slopes[1], of_sine)),
+            (_sum(0.5 * by_bend, of_bend, by_both, of_sine), of_bend),
+            (_sum(0.5 * by_sine, of_sine, 0.0, of_sine), of_sine),
             *self._of_distance(of_pole / self.distance),
         ]
 
@@ -201,4 +213,5 @@ def pole_arc(ops: Operations, bcg: Change, angle: Component, rounding: float, fa
         distance,
         (f * by_bend, h * by_sine),
         (f * by_bend_twice, by_sine * by_bend, h * by_sine_twice),
+        bool(ops.any(by_sine > 0.0)),
     )

@@ -267,7 +267,7 @@ class TaskStack:
         jacobian *= self.row_weights[..., None]
         return jacobian
 
-    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array) -> Array:
+    def curvature(self, motions: TreeMotions, jacobian: Array, forces: Array, with_poles: bool = True) -> Array:
         """Return K (N + S, N + S), the part of half the cost's second derivatives that is from forces and torques.
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
@@ -293,6 +293,7 @@ class TaskStack:
             motions: of the state.
             jacobian: J (M, N + S) of the state.
             forces: (M,) ``W r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
+            with_poles: whether the part of poles is in it.
         """
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]
@@ -302,8 +303,11 @@ class TaskStack:
         rows, shares = self._curved_rows
         moments = (crossing(shares * forces[..., rows]) @ jacobian[..., rows, :count]).sum(-3)
         for task, row in self.other_tasks:
-            # Poles without rounding are held: f and h count as constants. Batches have poles alone of these tasks.
-            if not (isinstance(task, (BalanceTask, FloorTask)) or (isinstance(task, PoleTask) and task.rounding)):
+            # Batches have poles alone of these tasks.
+            if not isinstance(task, (BalanceTask, FloorTask, PoleTask)):
+                continue
+            # Poles without rounding are held: f and h count as constants.
+            if isinstance(task, PoleTask) and not (with_poles and task.rounding):
                 continue
             pushes = (forces * self.row_weights)[..., row : row + task.rows]
             if pushes.any():

@@ -16,7 +16,7 @@ from ..math.operations import TINY, Array, Component, Condition, Vector
 from ..math.quaternion_arrays import crossing
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import cross, dot, norm, rejection, relative_to, scale
+from ..math.vectors import add, cross, dot, norm, rejection, relative_to, scale
 from ..model.placed_tree import PlacedTree
 from ..model.skeleton import JointCoordinates, Tree
 from ..model.tree_motions import TreeMotions
@@ -190,6 +190,8 @@ class PoleTask:
     """Sines of the angle from chord to pole up to which f is 0, and from which on it is 1."""
     _last: list[tuple[PlacedTree, PoleArc]] = field(default_factory=list, init=False, repr=False, compare=False)
     """The pose whose ``arc`` was asked for last, and what it is."""
+    _last_moved: list[tuple[TreeMotions, Array]] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The same of ``_moved``."""
     rows = 1
 
     @property
@@ -208,10 +210,13 @@ class PoleTask:
 
     def _moved(self, motions: TreeMotions) -> Array:
         """Return how b, c and g of ``pole_arc`` move with each coordinate (..., 9, N + S)."""
-        moved = motions.of_joints(self.joints)
-        root = moved[..., 0, :, :]
-        bend = moved[..., 1:-1, :, :].sum(-3) - (len(self.joints) - 2) * root
-        return np.concatenate([bend, moved[..., -1, :, :] - root, -root], axis=-2)
+        if not self._last_moved or self._last_moved[0][0] is not motions:
+            moved = motions.of_joints(self.joints)
+            root = moved[..., 0, :, :]
+            bend = moved[..., 1:-1, :, :].sum(-3) - (len(self.joints) - 2) * root
+            found = np.concatenate([bend, moved[..., -1, :, :] - root, -root], axis=-2)
+            self._last_moved[:] = [(motions, found)]
+        return self._last_moved[0][1]
 
     def moments(self, motions: TreeMotions, forces: Array) -> Array:
         """Return the sum of ``F x dp/dq`` (..., 3, N + S) of the forces F of f (..., 1) on b, c and g."""
@@ -236,10 +241,11 @@ class PoleTask:
     def arc(self, placed: PlacedTree) -> PoleArc:
         """Return the arc from bend to pole at a pose."""
         if not self._last or self._last[0][0] is not placed:
-            root, *inner, tip = (placed.joints[joint] for joint in self.joints)
-            ways = [relative_to(joint, root, 1.0) for joint in inner]
-            x, y, z = map(sum, zip(*ways, strict=True))
-            bcg = (x, y, z), relative_to(tip, root, 1.0), relative_to(self.pole, root, 1.0)
+            root, first, *others, tip = (placed.joints[joint] for joint in self.joints)
+            bend = relative_to(first, root, 1.0)
+            for joint in others:
+                bend = add(bend, relative_to(joint, root, 1.0))
+            bcg = bend, relative_to(tip, root, 1.0), relative_to(self.pole, root, 1.0)
             self._last[:] = [(placed, pole_arc(placed.ops, bcg, self.angle, self.rounding, self.fade))]
         return self._last[0][1]
 

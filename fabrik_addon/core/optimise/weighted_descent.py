@@ -137,7 +137,8 @@ class _Descent:
 
     def __init__(self, stack: TaskStack, start: State, reference: State, firmness: Firmness, begins: Beginning) -> None:
         self._stack, self._ops, self._reference, self._firmness = stack, stack.ops, reference, firmness
-        self._loss = loss_of(stack, firmness)
+        self._knows_forces = begins.forces is not None and begins.forces.shape == stack.row_weights.shape
+        self._loss = loss_of(stack, firmness, are_poles_stiff=not self._knows_forces)
         self._is_move = begins.is_move
         self._least_raised = RAISED_IN_MOVE if begins.is_near else RAISED_LAMBDA
         self.here = here = cost_at(stack, self._loss, start, reference)
@@ -148,9 +149,9 @@ class _Descent:
         self._active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
         """Which coordinates the step before took to their upper, and to their lower limits."""
         self._model = modelled(stack, here)
-        self.forces, self._knows_forces = here.weights * here.residual, False
-        if begins.forces is not None and begins.forces.shape == here.residual.shape:
-            self.forces, self._knows_forces = begins.forces, True
+        self.forces = here.weights * here.residual
+        if self._knows_forces and begins.forces is not None:
+            self.forces = begins.forces
             self._model = with_forces(stack, self._loss, self._model, self.forces)
 
     def try_step(self) -> None:

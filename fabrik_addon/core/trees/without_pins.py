@@ -30,7 +30,7 @@ from ..optimise.reference_pose import ReferencePose, reference_pose
 from ..optimise.task_loss import OF_TREES, OF_TREES_FROM_FAR
 from ..optimise.tasks import State
 from ..optimise.tree_problem import Level, TreeProblem
-from ..optimise.weighted_descent import NEAR, least_cost
+from ..optimise.weighted_descent import NEAR, Beginning, least_cost
 from ..optimise.weighted_solution import Descended, met_exactly
 from ..problem import Options
 from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
@@ -138,7 +138,8 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     if previous is None:
         start, more, *_ = least_cost(first_met, start, reference, STEPS_FROM_FAR, OF_TREES_FROM_FAR, NEAR)
         steps += more
-    weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, NEAR)
+    begins = NEAR if previous is None else Beginning(is_near=True, forces=previous.forces)
+    weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, begins)
     ended = met_exactly(together, weighed, OF_TREES, reference, None)
     by_weight = ended.state if problem.is_done(ended.state) else ended.by_weight
     return ended._replace(steps=steps + ended.steps, by_weight=by_weight)
