@@ -173,7 +173,7 @@ class PoleArc(NamedTuple):
     def _of_distance(self, share: Component) -> list[tuple[Change, Change]]:
         """Return the part of ``curvature`` of ``rho_g / |g|`` that is from |g|, times ``|g|^2 share``.
 
-        With ``d = |g|`` and t the axis across g in the plane of g and c, that is
+        With ``d = |g|``, d' its change, and t the axis across g in the plane of g and c, that is
         ``share (rho / d (2 d'^2 - (n.dg)^2 - (t.dg)^2) - 2 alpha_g d')``.
         """
         (along, across, u, n, e, _), distance = self.pole, self.distance
