@@ -158,7 +158,8 @@ def _draw_result(layout: UILayout, chain: FabrikChain, width: int) -> None:
         text, status = _sentence(result), result.status
     box = layout.box().column(align=True)
     icon = STATUS_ICONS[status]
-    lines, count = wrapped(text, width, status_lines(width)), status_lines(width)
+    count = status_lines(width)
+    lines = wrapped(text, width, count)
     for line in [*lines, *[""] * (count - len(lines))]:
         box.label(text=line, icon=icon)
         icon = 'BLANK1'

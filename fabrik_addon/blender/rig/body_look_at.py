@@ -18,7 +18,7 @@ from ...core.body.part import Role, Side
 from ...core.body.posture import LOOKING
 from .armature_bones import with_bones_below
 from .body_directions import directions_at_rest
-from .body_properties import body_of
+from .body_properties import body_of, roles_of
 from .dependencies import followed_bones
 from .overrides import bones_with_overrides
 from .rotation_channel import Channel, is_locked, locked_channel_for, rotation_of
@@ -203,8 +203,7 @@ def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_
         bones: of the tree, in the order of its joints, the head's among them.
         first_joint: the joint at which the first of the bones starts.
     """
-    body = body_of(armature)
-    roles = {part.bone: part.role for part in body.parts}
+    roles = roles_of(armature)
     numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
     line = [bone for bone in (look.head, *look.head.parent_recursive) if bone.name in numbers]
     trunk = next((bone for bone in line if roles.get(bone.name) not in {Role.NECK, Role.HEAD}), line[-1])

@@ -333,6 +333,11 @@ def body_of(armature: Object) -> FabrikBody:
     return armature.fabrik.body  # type: ignore[attr-defined]
 
 
+def roles_of(armature: Object) -> dict[str, str]:
+    """Return the roles of a body's bones by their names, each of which is read through its bone's key."""
+    return {part.bone: part.role for part in body_of(armature).parts}
+
+
 @persistent  # type: ignore[untyped-decorator]
 def make_overridable(*_args: object) -> None:
     """Read the bodies of all armatures, so that those of library overrides are saved.

@@ -13,7 +13,7 @@ from mathutils import Vector
 from ...core import Array, Swivel
 from ...core.body.arm_swivel import swivel_model
 from ...core.body.part import Role, Side
-from .body_properties import body_of
+from .body_properties import body_of, roles_of
 from .bone_tree import BoneTree
 from .planted_feet import upward
 
@@ -44,7 +44,7 @@ def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Sw
     axes = _axes_at_rest(armature, arms)
     if axes is None:
         return ()
-    roles = {part.bone: part.role for part in body_of(armature).parts}
+    roles = roles_of(armature)
     found = []
     for (side, _), (upper_arm, forearm, hand) in arms.items():
         names = (upper_arm.name, forearm.name, hand.name)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .body_properties import body_of
+from .body_properties import roles_of
 from .rotation_channel import is_locked
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
       bones, a chest the spine, a head the neck.
     """
     bone = armature.data.bones[bone_name]
-    roles = {part.bone: part.role for part in body_of(armature).parts if part.bone}
+    roles = roles_of(armature)
     if bone_name in roles:
         return _limb_by_roles(bone, roles)
     is_named = any(_is_named_lower(other) for other in armature.data.bones)

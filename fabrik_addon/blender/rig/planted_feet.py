@@ -15,7 +15,7 @@ from ...core.body.part import Role
 from ...core.body.posture import LETS_GO, LIFTED, PINNED
 from ...core.body.segment_masses import HALF_FOOT_BREADTH, HEEL
 from .armature_bones import with_bones_below
-from .body_properties import body_of
+from .body_properties import body_of, roles_of
 from .rotation_channel import is_locked
 from .targets_and_poles import armature_to_world
 
@@ -49,7 +49,7 @@ def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
     """
     bones = armature.pose.bones
     planted = [handle for handle in body_of(armature).handles if is_planted(handle) and handle.bone in bones]
-    roles = _roles(armature)
+    roles = roles_of(armature)
     soles = {handle.name: _sole_bones(armature, handle, roles) for handle in planted}
     points = {handle.name: _sole_points(handle, soles[handle.name], roles, up) for handle in planted}
     lowest = {name: min(point.dot(up) for point in its) for name, its in points.items()}
@@ -66,11 +66,6 @@ def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
 def _tilt(bone: PoseBone, up: Vector) -> float:
     """Return the angle (radians) by which a direction has turned with a bone since rest."""
     return (bone.matrix.to_quaternion() @ bone.bone.matrix_local.to_quaternion().inverted() @ up).angle(up)
-
-
-def _roles(armature: Object) -> dict[str, str]:
-    """Return the roles of a body's bones by their names."""
-    return {part.bone: part.role for part in body_of(armature).parts}
 
 
 def _sole_bones(armature: Object, handle: FabrikHandle, roles: Container[str]) -> list[PoseBone]:
@@ -133,7 +128,7 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     """
     if not is_planted(handle) or handle.use_pin or handle.use_tail or not handle.use_rotation:
         return None
-    roles = _roles(armature)
+    roles = roles_of(armature)
     if roles.get(handle.bone) != Role.FOOT:
         return None
     foot = armature.pose.bones[handle.bone]

@@ -170,7 +170,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
 def _posed_freely(snapshot: Snapshot, goals: Goals, near: NearSolution | None) -> _Posed:
     """Solve a chain whose bones rotate as the solver takes them to: the solver's status and error hold."""
     bones, options = snapshot.bones, snapshot.options
-    start = replace(snapshot.start, near=near)
+    start = snapshot.start if near is None else replace(snapshot.start, near=near)
     solution = solve_components(start, goals, options)
     shift = Vector()
     if options.moves_root:

@@ -96,7 +96,7 @@ def _limbs_around(anatomy: Anatomy) -> list[Limb]:
 
 
 def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
-    """Return the axis along which most of the limbs around a bone end on the ground: the one found so far, +Z or +Y.
+    """Return the axis (``_axes_upward``) along which most of the limbs around a bone end on the ground.
 
     ``_find_up`` measures how far limbs lead down. The legs of a spider lead farther out than down, and its front pair
     leads as far along -Y as all pairs along -Z: with +Y up a spider stood on two of eight legs.
@@ -105,27 +105,31 @@ def _up_of_limbs_around(anatomy: Anatomy, limbs: list[Limb]) -> Array:
     tails = skeleton.tails[[limb.path[-1] for limb in limbs]]
     starts = np.array([limb.points[0] for limb in limbs])
     best, most = anatomy.up, 0
-    for up in (anatomy.up, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])):
+    for up in _axes_upward(anatomy):
         heights = tails @ up
         on_ground = heights - heights.min() <= GROUND * float(np.ptp([*heights, *(skeleton.heads @ up)]))
         standing = int((on_ground & (heights < starts @ up)).sum())
-        if standing > most and abs(float(up @ axis)) < UPWARD_COSINE:
+        if standing > most:
             best, most = up - (up @ axis) * axis, standing
     return best / np.linalg.norm(best)
+
+
+def _axes_upward(anatomy: Anatomy) -> list[Array]:
+    """Return the axes that may lead upward, the one found so far, +Z and +Y, without what lies across the plane."""
+    axes = (anatomy.up, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]))
+    return [axis for axis in axes if abs(float(axis @ anatomy.plane.axis)) < UPWARD_COSINE]
 
 
 def _many_legs(anatomy: Anatomy) -> Anatomy | None:
     """Return the anatomy with its jointed pairs alone and up, of a creature on three pairs or more; None of another.
 
     Alike pairs that hang on several bones, start at about the same height and end on the ground, as those of an ant, a
-    crab or a centipede do. The axes are those of ``_up_of_limbs_around``, for the same reason: an ant's feelers lead
-    farther along -Y than its legs along -Z, and were the legs of a human.
+    crab or a centipede do. All of ``_axes_upward`` are tried: an ant's feelers lead farther along -Y than its legs
+    along -Z, and were the legs of a human.
     """
     best, most = None, MANY_LEGS - 1
     jointed = [pair for pair in anatomy.pairs if min(len(pair.first.path), len(pair.second.path)) > 1]
-    for axis in (anatomy.up, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])):
-        if abs(float(axis @ anatomy.plane.axis)) >= UPWARD_COSINE:
-            continue
+    for axis in _axes_upward(anatomy):
         up = axis - (axis @ anatomy.plane.axis) * anatomy.plane.axis
         turned = replace(anatomy, pairs=jointed, up=up / np.linalg.norm(up))
         legs = [pair for pair in jointed if turned.stands(pair)]

@@ -98,19 +98,26 @@ class PoleArc(NamedTuple):
         return bool(self.ops.any((self.t > 0.0) & (self.t < 1.0)))
 
     @property
+    def _fade(self) -> Component:
+        """F."""
+        return self.t * self.t * (3.0 - 2.0 * self.t)
+
+    @property
+    def _by_sine(self) -> Component:
+        """F'."""
+        return 6.0 * self.t * (1.0 - self.t) / self.width
+
+    @property
     def slopes(self) -> tuple[Component, Component]:
         """``f h'`` and ``h f'``: how ``f h`` changes with rho_b, and with the sine of the angle from chord to pole."""
-        t, root = self.t, self.root
-        by_sine = 6.0 * t * (1.0 - t) / self.width
-        return t * t * (3.0 - 2.0 * t) * self.size / (root + TINY), (root - self.rounding) * by_sine
+        return self._fade * self.size / (self.root + TINY), (self.root - self.rounding) * self._by_sine
 
     @property
     def seconds(self) -> tuple[Component, Component, Component]:
         """``f h''``, ``f' h'`` and ``h f''``: the second derivatives of ``f h`` by both."""
-        t, root, square = self.t, self.root, self.rounding * self.rounding
-        by_sine = 6.0 * t * (1.0 - t) / self.width
+        t, root, by_sine = self.t, self.root, self._by_sine
         by_sine_twice = self.ops.where(by_sine > 0.0, (6.0 - 12.0 * t) / (self.width * self.width), 0.0)
-        by_bend_twice = t * t * (3.0 - 2.0 * t) * square / (root * root * root + TINY)
+        by_bend_twice = self._fade * self.rounding * self.rounding / (root * root * root + TINY)
         return by_bend_twice, by_sine * self.size / (root + TINY), (root - self.rounding) * by_sine_twice
 
     def of_angle(self) -> Change:
@@ -159,14 +166,14 @@ class PoleArc(NamedTuple):
             *(((none, left[1], left[0]), (none, right[1], right[0])) for left, right in poles),
         ]
         if not self.is_fading:
-            of_height = _sum(self.slopes[0], of_bend, 0.0, of_bend)
-            return [*found, (self.of_angle(), of_height), (_sum(0.5 * by_bend, of_bend, 0.0, of_bend), of_bend)]
+            of_height = _times(self.slopes[0], of_bend)
+            return [*found, (self.of_angle(), of_height), (_times(0.5 * by_bend, of_bend), of_bend)]
         of_sine = self.of_sine()
         return [
             *found,
             (self.of_angle(), _sum(self.slopes[0], of_bend, self.slopes[1], of_sine)),
             (_sum(0.5 * by_bend, of_bend, by_both, of_sine), of_bend),
-            (_sum(0.5 * by_sine, of_sine, 0.0, of_sine), of_sine),
+            (_times(0.5 * by_sine, of_sine), of_sine),
             *self._of_distance(of_pole / self.distance),
         ]
 
@@ -185,6 +192,12 @@ class PoleArc(NamedTuple):
         pairs = [((none, scale(at_chord, -share), drawn), outward)]
         pairs += [((none, none, scale(axis, -0.5 * share * ratio)), axis) for axis in (n, turned)]
         return [(left, (none, none, right)) for left, right in pairs]
+
+
+def _times(p: Component, a: Change) -> Change:
+    """Return ``p a``."""
+    of_b, of_c, of_g = (scale(one, p) for one in a)
+    return of_b, of_c, of_g
 
 
 def _sum(p: Component, a: Change, q: Component, b: Change) -> Change:

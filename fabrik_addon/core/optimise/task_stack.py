@@ -302,6 +302,7 @@ class TaskStack:
             return found
         rows, shares = self._curved_rows
         moments = (crossing(shares * forces[..., rows]) @ jacobian[..., rows, :count]).sum(-3)
+        pulls = forces * self.row_weights
         for task, row in self.other_tasks:
             # Batches have poles alone of these tasks.
             if not isinstance(task, (BalanceTask, FloorTask, PoleTask)):
@@ -309,7 +310,7 @@ class TaskStack:
             # Poles without rounding are held: f and h count as constants.
             if isinstance(task, PoleTask) and not (with_poles and task.rounding):
                 continue
-            pushes = (forces * self.row_weights)[..., row : row + task.rows]
+            pushes = pulls[..., row : row + task.rows]
             if pushes.any():
                 moments += task.moments(motions, pushes)[..., :count]
                 if not isinstance(task, FloorTask):

@@ -137,7 +137,10 @@ class _Descent:
 
     def __init__(self, stack: TaskStack, start: State, reference: State, firmness: Firmness, begins: Beginning) -> None:
         self._stack, self._ops, self._reference, self._firmness = stack, stack.ops, reference, firmness
-        self._knows_forces = begins.forces is not None and begins.forces.shape == stack.row_weights.shape
+        known = begins.forces
+        if known is not None and known.shape != stack.row_weights.shape:
+            known = None
+        self._knows_forces = known is not None
         self._loss = loss_of(stack, firmness, are_poles_stiff=not self._knows_forces)
         self._is_move = begins.is_move
         self._least_raised = RAISED_IN_MOVE if begins.is_near else RAISED_LAMBDA
@@ -149,10 +152,9 @@ class _Descent:
         self._active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
         """Which coordinates the step before took to their upper, and to their lower limits."""
         self._model = modelled(stack, here)
-        self.forces = here.weights * here.residual
-        if self._knows_forces and begins.forces is not None:
-            self.forces = begins.forces
-            self._model = with_forces(stack, self._loss, self._model, self.forces)
+        self.forces = here.weights * here.residual if known is None else known
+        if known is not None:
+            self._model = with_forces(stack, self._loss, self._model, known)
 
     def try_step(self) -> None:
         """Take a step if it reduces the cost, and change lambda by the ratio of the actual to the modelled reduction.
