@@ -84,6 +84,30 @@ def tail_bones(count: int, prefix: str = "bone", at: Sequence[float] = (0.0, 0.0
     return bones
 
 
+def limit_joints(armature: Object, *names: str) -> None:
+    """Limit the rotation of bones about each of their axes."""
+    for bone in (armature.pose.bones[name] for name in names):
+        for axis in "xyz":
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -0.6)
+            setattr(bone, f"ik_max_{axis}", 0.9)
+
+
+def make_limited_tail_with_pole() -> tuple[Object, Any, list[Vector]]:
+    """Make five bones within limits with a chain on them, its pole behind, and a closed path for its target."""
+    armature = make_tail(5)
+    limit_joints(armature, *(f"bone{i}" for i in range(5)))
+    path = []
+    for step in range(49):
+        angle = math.tau * step / 48
+        across = 0.7 * Vector((0.55 * math.cos(angle), 0.4 * math.cos(angle) - 0.8 * math.sin(angle), 0.0))
+        path.append(
+            Vector((0.8, 0.9, 4.0)) + across + Vector((0.0, 0.0, 0.5 * math.cos(angle) + 0.4 * math.sin(angle)))
+        )
+    target, pole = make_empty("target", path[0]), make_empty("pole", (4.0, 1.0, 2.0))
+    return armature, set_chain(armature, "bone4", 5, target, pole), path
+
+
 def metarig(name: str) -> Object:
     """Add an armature of Rigify, such as "human_metarig", in Pose mode."""
     bpy.ops.preferences.addon_enable(module="rigify")

@@ -34,6 +34,7 @@ from tests.blender.rigs import (
     leave_mode,
     make_armature,
     make_empty,
+    make_limited_tail_with_pole,
     make_tail,
     rotation_channel,
     set_chain,
@@ -373,6 +374,18 @@ def test_chains_that_are_baked_together_move_smoothly_and_dont_drift() -> None:
     turned = angles(baked[1:], baked[:-1]).max(axis=1)
     assert turned.max() <= 3.0 * np.median(turned)
     assert angles(baked[24], baked[48]).max() <= math.radians(0.1)
+
+
+def test_a_chain_within_limits_is_baked_smoothly_beside_a_pole() -> None:
+    """Each frame from the animation's pose alone jumped."""
+    armature, chain, path = make_limited_tail_with_pole()
+    key_path(chain.target, [tuple(point) for point in path], tuple(range(1, 50)))
+    go_to(1)
+    bake(frame_end=49)
+    baked = shapes(armature, [*range(1, 50)])
+    turned = angles(baked[1:], baked[:-1]).max(axis=1)
+    assert turned.max() <= 3.0 * np.median(turned)
+    assert angles(baked[0], baked[-1]).max() <= math.radians(0.1)
 
 
 def human_whose_knees_bend_away(with_limits: bool, path: str) -> Object:

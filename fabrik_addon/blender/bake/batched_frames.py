@@ -4,9 +4,8 @@
 
 A row holds the numbers that ``take_snapshot`` reads at a frame: joint positions, frames of the links, the bones' own
 rotations, influence, target, and where they are used pole and target rotation. The rows of all frames are solved as one
-batch. Locked axes, sheared bones, single links that change their length and animated settings don't fit into a row:
-frames with any of them are read as groups and solved one by one. So are chains within limits whose last bone takes the
-target's rotation: each frame starts from the solution of the frame before (``Track.solve_now``).
+batch (``core.solve_chain_frames``). Locked axes, sheared bones, single links that change their length and animated
+settings don't fit into a row: frames with any of them are read as groups and solved one by one.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
-from ...core import Array, Goals, Pose, solve_components, start_from
+from ...core import Array, Goals, Pose, solve_chain_frames, start_from
 from ...core.math.operations import ARRAY
 from ...core.math.quaternion_arrays import blend, conjugate, multiply
+from ...core.model.chain_start import NearSolution
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import rotates_rigidly
@@ -73,6 +73,8 @@ class PlainChain:
     """Name of the bone that is the target; empty where the target is an object."""
     pole_bone: str
     """The same of the pole."""
+    last_frames: list[NearSolution | None] = field(default_factory=list)
+    """Where the frames after those that were solved last start."""
 
     @cached_property
     def names(self) -> list[str]:
@@ -194,7 +196,9 @@ class PlainChain:
             poles=in_units(parts[5][which, None]) if has_pole else None,
             pole_angles=snapshot.goals.pole_angles,
         )
-        solution = solve_components(start_from(chain, pose), goals, snapshot.options)
+        near = self.last_frames.pop() if self.last_frames else None
+        solution, near = solve_chain_frames(start_from(chain, pose), goals, snapshot.options, near)
+        self.last_frames.append(near)
         after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
         columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(before, 1, 0))
         parents = parent_frames(bones.tree.rotation_parents, *columns, multiply, conjugate)
@@ -240,8 +244,6 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
     if settings.use_pin:
         return None
     if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks or not bones.is_rigid:
-        return None
-    if snapshot.chain.has_limits and snapshot.goals.rotations is not None:
         return None
     animated = animated_paths(armature)
     if animated_settings(animated, armature, bones.chain_name) - {"influence", "enabled"}:

@@ -30,7 +30,7 @@ from ..setup.move_target import Movable, movable
 from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
-from ..solving.solve_chains import solve_and_write
+from ..solving.solve_chains import solution_to_follow, solve_and_write
 from .base_drag import BaseDrag, Grab
 from .kept_direction import direction_keeping_channel
 from .pose_mirror import mirrored_channels, opposite_of, own_matrix
@@ -339,7 +339,8 @@ class ChainDrag(BaseDrag):
             view_layer.update()
 
         own = {name: goals[name] for name in group.names}
-        found = self._previous[group.names] = solve_and_write(group, write, own, self._previous.get(group.names, ()))
+        previous = self._previous.get(group.names) or solution_to_follow(group, own)
+        found = self._previous[group.names] = solve_and_write(group, write, own, previous)
         return [chain._replace(snapshot=replace(chain.snapshot, goals=own[chain.snapshot.name])) for chain in found]
 
     def _grabbed_position(self, view_layer: ViewLayer) -> Vector:

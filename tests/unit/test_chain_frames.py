@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A chain at many frames: as one batch, or from frame to frame where it would jump."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fabrik_addon.core import Chain, Goals, Options, Pose, solve_chain_frames, solve_components, start_from
+from fabrik_addon.core.math.quaternion_arrays import angle_between
+from fabrik_addon.core.model.chain_start import StartPose
+from fabrik_addon.core.solve_chain import ComponentSolution
+from scripts.benchmark.limit_sets import ARM, CLAVICLE_ARM, ConstrainedBones, feasible_swings, posed, worst_violation
+from tests.unit.chains import Array, goals, unit
+
+OPTIONS = Options()
+FRAMES = 81
+
+
+def path_of(bones: ConstrainedBones, seed: int) -> tuple[StartPose, Array, Array]:
+    """Frames that all start from one pose, targets (F, 1, 3) along poses within limits, and a pole (F, 1, 3)."""
+    middle, onward, aside = np.array([0.6, 0.24, 0.24])[:, None, None] * feasible_swings(
+        np.random.default_rng(seed), bones, 3
+    )
+    angles = np.linspace(0.0, 2.0 * np.pi, FRAMES)[:, None, None]
+    joints = posed(bones, middle + np.cos(angles) * onward + np.sin(angles) * aside).positions
+    targets, inner = joints[:, -1:], joints[:, 1:-1].sum(axis=1)
+    bends = inner - np.sum(inner * unit(targets[:, 0]), axis=1, keepdims=True) * unit(targets[:, 0])
+    poles = np.broadcast_to(0.5 * targets.mean(axis=0) + 2.0 * unit(bends.mean(axis=0)), targets.shape)
+    return frames_of(bones.chain(), posed(bones, middle)), targets, poles
+
+
+def frames_of(chain: Chain, pose: Pose) -> StartPose:
+    """The same pose at all frames."""
+    rows = (np.broadcast_to(each, (FRAMES, *each.shape)) for each in (pose.positions, pose.rotations))
+    return start_from(chain, Pose(*rows, pose.base))
+
+
+def rotations_of(found: ComponentSolution) -> Array:
+    """The bones' frames (F, B, 4)."""
+    return np.array([np.broadcast_arrays(*frame) for frame in found.frames]).transpose(2, 0, 1)
+
+
+def largest_turns(found: ComponentSolution) -> Array:
+    """The largest rotation of a bone from each frame to the next (F - 1,)."""
+    rotations = rotations_of(found)
+    return angle_between(rotations[1:], rotations[:-1]).max(axis=1)
+
+
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_frames_that_dont_jump_are_those_of_the_batch(with_pole: bool) -> None:
+    start, targets, poles = path_of(ARM, 0)
+    desired = Goals(targets, poles=poles if with_pole else None)
+    found, near = solve_chain_frames(start, desired, OPTIONS)
+    assert np.array_equal(rotations_of(found), rotations_of(solve_components(start, desired, OPTIONS))) and near is None
+
+
+@pytest.mark.parametrize("seed", [5, 6, 17, 19])
+def test_frames_that_jump_go_on_from_the_frame_before(seed: int) -> None:
+    """An arm with its clavicle beside a pole, all targets within reach."""
+    start, targets, poles = path_of(CLAVICLE_ARM, seed)
+    desired = Goals(targets, poles=poles)
+    alone = largest_turns(solve_components(start, desired, OPTIONS))
+    assert alone.max() > 3.0 * np.median(alone)
+    found, near = solve_chain_frames(start, desired, OPTIONS)
+    turns = largest_turns(found)
+    assert turns.max() <= 3.0 * np.median(turns)
+    assert near is not None and (found.error <= OPTIONS.tolerance).all()
+    assert worst_violation(CLAVICLE_ARM, rotations_of(found)) <= 1e-9
+
+
+def test_frames_after_others_go_on_from_them() -> None:
+    """With the tip's rotation, in two parts: as all frames at once."""
+    start, targets, _ = path_of(CLAVICLE_ARM, 0)
+    rotations = np.broadcast_to(start.pose.rotations[:, -1:], (FRAMES, 1, 4))
+    whole, _ = solve_chain_frames(start, Goals(targets, rotations=rotations), OPTIONS)
+    near, parts = None, []
+    for part in (slice(0, 30), slice(30, FRAMES)):
+        pose = Pose(start.pose.positions[part], start.pose.rotations[part], start.pose.base)
+        desired = Goals(targets[part], rotations=rotations[part])
+        found, near = solve_chain_frames(start_from(start.chain, pose), desired, OPTIONS, near)
+        parts.append(rotations_of(found))
+    assert np.array_equal(np.concatenate(parts), rotations_of(whole))
+
+
+def test_one_frame_is_solved_as_it_is_alone() -> None:
+    start, targets, _ = path_of(CLAVICLE_ARM, 0)
+    pose = Pose(start.pose.positions[:1], start.pose.rotations[:1], start.pose.base)
+    found, _ = solve_chain_frames(start_from(start.chain, pose), Goals(targets[:1]), OPTIONS)
+    alone = solve_components(start_from(start.chain, Pose(pose.positions[0], pose.rotations[0])), goals(targets[0, 0]))
+    assert np.allclose(rotations_of(found)[0], np.array(alone.frames), atol=1e-12)
