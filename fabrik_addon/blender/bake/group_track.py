@@ -32,7 +32,7 @@ from ..solving.chain_groups import (
     with_tree,
 )
 from ..solving.solve_chain_bones import SolvedChain
-from ..solving.solve_chains import solve_group
+from ..solving.solve_chains import solution_to_follow, solve_group
 from ..solving.write_channels import differ
 from .batched_frames import PlainChain, Row, plain_chain_of
 from .batched_trees import PlainTree, plain_tree_of
@@ -227,8 +227,10 @@ class Track:
             last, before = self._last_singly.get(group.names, (-1, ()))
             # Which chains make a tree may change from frame to frame, and with them where its descent ends.
             is_same = not self._has_animated_settings and (group.tree is None or not self._is_changing)
-            goes_on = is_same and last == number - 1
-            together = solve_group(group, previous=before if goes_on else ())
+            previous: tuple[SolvedChain, ...] = ()
+            if is_same:
+                previous = before if before and last == number - 1 else solution_to_follow(group)
+            together = solve_group(group, previous=previous)
             self._last_singly[group.names] = number, together
             for solved in together:
                 found |= self._channels_of(solved)

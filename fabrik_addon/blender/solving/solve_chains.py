@@ -126,7 +126,7 @@ def solve_group(
 
 
 def solution_to_follow(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple[SolvedChain, ...]:
-    """Return what the first move of a drag starts from as the moves after it do (``follows_pole``).
+    """Return what the first move of a drag, or frame of a bake, starts from as the ones after it do (``follows_pole``).
 
     The arguments are those of ``solve_group``. From the pose at hand a pole is met otherwise than from a solution near
     it: with a first move from there the second one jumped, by up to 76 degrees. Of 183 paths of tails, legs with feet
