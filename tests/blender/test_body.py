@@ -623,14 +623,16 @@ def test_what_switches_the_controls_of_a_body_off_is_said_last_and_by_itself(
     )
 
 
-@pytest.mark.parametrize(("drag", "options"), [("fabrik_drag", {}), ("fabrik_body_turn", {"angle": 0.3})])
+@pytest.mark.parametrize(
+    ("drag", "options"), [("fabrik_drag", {}), ("fabrik_body_pull", {}), ("fabrik_body_turn", {"angle": 0.3})]
+)
 def test_a_handle_that_no_deforming_bone_follows_names_the_switch(
     rigify: None, drag: str, options: dict[str, Any]
 ) -> None:
     """Dragged, it would rotate FK controls beside a limb that stays where its IK control is."""
     armature = generated_rig("basic_human_metarig", ik_fk=0.0)
     make_body(armature)
-    if drag == "fabrik_drag":
+    if not options:
         options = {"position": place(armature, "Hand.L") + Vector((0.0, -0.1, 0.1))}
     told = error_of(getattr(bpy.ops.pose, drag), handle="Hand.L", **options)
     assert told == "Bone 'hand_fk.L' has no effect: property 'IK_FK' of bone 'upper_arm_parent.L' is 0"

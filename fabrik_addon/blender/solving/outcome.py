@@ -49,7 +49,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     tip = bones.end_position
     length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
-    error = (tip - target).length / length
+    error = math.dist(tip, target) / length
     overridden = snapshot.overridden
     stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
     if error <= snapshot.options.tolerance:
@@ -231,7 +231,9 @@ def _rotation_error(solved: SolvedChain) -> str:
 
 def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: Vector) -> str:
     """Return in words how far the target is from the root, and how far the bones reach."""
-    chain = solved.snapshot.chain
+    chain, ring = solved.snapshot.chain, solved.snapshot.target_bone
+    if ring in (bone.name for bone in solved.snapshot.bones.bones):
+        return f"the bones from '{ring}' on close no ring: one of them is longer than the others together"
     is_tree = bool(solved.together_with)
     root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
     away = target - root
@@ -252,7 +254,8 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
 
 
 def _world_length(armature: Object, in_armature: Vector) -> float:
-    return (armature.matrix_world.to_3x3() @ in_armature).length
+    # The squares of ``Vector.length``, in single precision, are infinite from 2e19 on.
+    return math.hypot(*(armature.matrix_world.to_3x3() @ in_armature))
 
 
 def _at_limit(solved: SolvedChain) -> list[str]:
