@@ -653,6 +653,18 @@ def test_a_handle_that_no_deforming_bone_follows_names_the_switch(
     assert getattr(bpy.ops.pose, drag)(handle="Hand.L", **options) == {"FINISHED"}
 
 
+def test_a_handle_that_others_keep_from_its_place_says_so(rigify: None, capfd: pytest.CaptureFixture[str]) -> None:
+    """There was said to be no nearer pose within the limits, where one is as soon as the hands are let go."""
+    armature = metarig("basic_human_metarig")
+    body = make_body(armature)
+    body.use_balance = False
+    for hand in ("Hand.L", "Hand.R"):
+        body.handles[hand].use_pin = True
+    printed(capfd)
+    pull(armature, "Chest", (0.0, 0.3, 0.0))
+    assert "from its target: other handles of the body are held, or its limits hold it" in printed(capfd)
+
+
 def test_planted_feet_of_a_generated_rig_lift_their_heels(rigify: None) -> None:
     """Between foot and toes lies a bone without a role there."""
     armature = generated_rig("basic_human_metarig")

@@ -87,7 +87,8 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         return Result(status.name, error, solved.iterations, message, overridden)
     if stretch > 1.0:
         distance += f", stretched to {100.0 * stretch:.4g} %"
-    message = f"limited, {distance}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
+    nothing_else = _held(solved) if snapshot.priority else "no pose within the limits was found that is nearer"
+    message = f"limited, {distance}: {' and '.join(reasons) or nothing_else}"
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
 
 
