@@ -64,12 +64,15 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         f"the tip is {off} from where it was pinned" if snapshot.is_pinned else f"the tip is {off} from its target"
     )
     status, reasons = solved.status, _rotated_later(solved, later)
-    if status is Status.OUT_OF_REACH and not (reasons or overridden):
+    # Where the pose is as near as the solver's, as that of a body whose constraints are made up for, they keep nothing
+    # away.
+    overriding = overridden if error > solved.error + snapshot.options.tolerance else ()
+    if status is Status.OUT_OF_REACH and not (reasons or overriding):
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
         message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(units, armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
-    if overridden := overridden + snapshot.carried:
-        reasons.append("overridden on " + ", ".join(overridden))
+    if overriding := overriding + snapshot.carried:
+        reasons.append("overridden on " + ", ".join(overriding))
     reasons += _constrained_by(solved)
     if status is Status.REACHED and not reasons:
         reasons.append("Blender's single precision allows no smaller error")
