@@ -86,7 +86,7 @@ def pull_body(
         solved = solve_group(group, corrected_goals(group, {}, before), solved)
         write([setting for chain in solved for setting in chain.settings])
         cost, deviations = cost_of(group), deviations_of(group, solved[0].solution)
-        if cost < least:
+        if cost < least or not best:  # infinite, where the square of a distance is
             least, best = cost, solved
         if largest_difference(group, deviations, before) <= CORRECTED:
             break
