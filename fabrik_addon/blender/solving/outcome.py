@@ -49,7 +49,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     tip = bones.end_position
     length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
-    error = math.dist(tip, target) / length
+    error = math.dist(tip[:], target[:]) / length
     overridden = snapshot.overridden
     stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
     if error <= snapshot.options.tolerance:
@@ -259,7 +259,7 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
 
 def _world_length(armature: Object, in_armature: Vector) -> float:
     # The squares of ``Vector.length``, in single precision, are infinite from 2e19 on.
-    return math.hypot(*(armature.matrix_world.to_3x3() @ in_armature))
+    return math.hypot(*(armature.matrix_world.to_3x3() @ in_armature)[:])
 
 
 def _at_limit(solved: SolvedChain) -> list[str]:
