@@ -253,6 +253,7 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
             found = _snapshots_of(read, handle, own, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
+        found = [replace(one, is_led=is_pulled or handle.target is not None) for one in found]
         snapshots += found if handle.name not in places else _lifted(armature, handle, places[handle.name], found)
     if look is not None:
         snapshots.append(_looking(read, look))

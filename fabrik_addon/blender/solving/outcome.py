@@ -60,9 +60,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
 
     units = cast("Scene", view_layer.id_data).unit_settings
     off = length_text(units, _world_length(armature, tip - target))
-    distance = (
-        f"the tip is {off} from where it was pinned" if snapshot.is_pinned else f"the tip is {off} from its target"
-    )
+    distance = f"the tip is {off} from where it was pinned" if _is_kept(solved) else f"the tip is {off} from its target"
     status, reasons = solved.status, _rotated_later(solved, later)
     # Where the pose is as near as the solver's, as that of a body whose constraints are made up for, they keep nothing
     # away.
@@ -189,6 +187,11 @@ def _held(solved: SolvedChain) -> str:
     return f"the bones above its root are held by {chains} {names}"
 
 
+def _is_kept(solved: SolvedChain) -> bool:
+    """Tell whether a chain's end should stay where it was."""
+    return solved.snapshot.is_pinned and not solved.snapshot.is_led
+
+
 def _is_balanced(solved: SolvedChain) -> bool:
     """Tell whether a handle of a body is at the end of a chain that the balance of the body may hold back: no pin."""
     return not solved.snapshot.is_pinned and solved.solution is not None and solved.solution.is_balance_active
@@ -229,7 +232,7 @@ def _rotation_error(solved: SolvedChain) -> str:
     angle = _angle_off(solved)
     if angle <= _UNREPORTED_ANGLE:
         return ""
-    goal = "the rotation in which it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
+    goal = "the rotation in which it was pinned" if _is_kept(solved) else "the target's rotation"
     return f"reached, but rotated by {math.degrees(angle):.3g} degrees from {goal}: the position has priority"
 
 
