@@ -793,6 +793,19 @@ def test_out_of_reach_is_the_best_pose_and_a_warning_in_the_scenes_units(
     assert abs(joints_of(rig, chain)[:, 1:]).max() < 1e-4  # straight toward it
 
 
+def test_a_target_farther_than_single_precision_squares_is_at_a_finite_distance(
+    rig: Object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    chain = rig.fabrik.chains[1]
+    chain.target.location = (1e25, 0.0, 0.0)
+    update()
+    warnings_in(capfd)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    (warning,) = warnings_in(capfd)
+    assert "inf" not in warning
+    assert chain.error == pytest.approx(1e25 / links_of(rig, chain).sum(), rel=1e-4)
+
+
 @pytest.mark.parametrize("text", ["[", "[[1.0, 0.0]]", "[[0.0, 0.0, 0.0]]", '["abc"]', "7"])
 def test_a_pole_shape_that_is_none_is_named(text: str, capfd: pytest.CaptureFixture[str]) -> None:
     armature = make_tail(3)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -284,8 +285,9 @@ def test_limits_that_were_there_stay_and_those_given_go(rigify: None) -> None:
     assert not body.parts and not body.handles and not body.given_limits
 
 
+@pytest.mark.parametrize("has_root", [False, True])
 def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
-    rigify: None, capfd: pytest.CaptureFixture[str]
+    rigify: None, capfd: pytest.CaptureFixture[str], has_root: bool
 ) -> None:
     """Together they had two arms on each side, and no handle could be pulled."""
     armature = metarig("basic_human_metarig")
@@ -296,6 +298,13 @@ def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
     armature.select_set(True)
     bpy.context.view_layer.objects.active = armature
     bpy.ops.object.join()
+    if has_root:
+        bpy.ops.object.mode_set(mode="EDIT")
+        bones = armature.data.edit_bones
+        root, *starts = bones.new("root"), bones["spine"], bones["spine.007"]
+        root.tail = (0.0, 0.5, 0.0)
+        for start in starts:
+            start.parent = root
     enter_pose_mode(armature)
     for active, first, second in (("hand.L", "spine", "spine.007"), ("hand.L.001", "spine.007", "spine")):
         armature.data.bones.active = armature.data.bones[active]
@@ -303,8 +312,8 @@ def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
         assert f"other bodies begin at '{second}'" in printed(capfd)
         parts = {part.name: part.bone for part in body.parts if part.bone}
         assert len(parts) == 23
-        firsts = {[bone, *bone.parent_recursive][-1].name for bone in (armature.pose.bones[b] for b in parts.values())}
-        assert firsts == {first}
+        bones = [armature.pose.bones[bone] for bone in parts.values()]
+        assert all(first in [bone.name, *(parent.name for parent in bone.parent_recursive)] for bone in bones)
         pull(armature, "Hand.L", (0.0, -0.2, 0.1))
         armature.data.bones.active = armature.data.bones[second]
         assert bpy.ops.pose.fabrik_body_find() == {"FINISHED"}
@@ -623,14 +632,16 @@ def test_what_switches_the_controls_of_a_body_off_is_said_last_and_by_itself(
     )
 
 
-@pytest.mark.parametrize(("drag", "options"), [("fabrik_drag", {}), ("fabrik_body_turn", {"angle": 0.3})])
+@pytest.mark.parametrize(
+    ("drag", "options"), [("fabrik_drag", {}), ("fabrik_body_pull", {}), ("fabrik_body_turn", {"angle": 0.3})]
+)
 def test_a_handle_that_no_deforming_bone_follows_names_the_switch(
     rigify: None, drag: str, options: dict[str, Any]
 ) -> None:
     """Dragged, it would rotate FK controls beside a limb that stays where its IK control is."""
     armature = generated_rig("basic_human_metarig", ik_fk=0.0)
     make_body(armature)
-    if drag == "fabrik_drag":
+    if not options:
         options = {"position": place(armature, "Hand.L") + Vector((0.0, -0.1, 0.1))}
     told = error_of(getattr(bpy.ops.pose, drag), handle="Hand.L", **options)
     assert told == "Bone 'hand_fk.L' has no effect: property 'IK_FK' of bone 'upper_arm_parent.L' is 0"
@@ -641,6 +652,22 @@ def test_a_handle_that_no_deforming_bone_follows_names_the_switch(
     armature.update_tag()
     update()
     assert getattr(bpy.ops.pose, drag)(handle="Hand.L", **options) == {"FINISHED"}
+
+
+@pytest.mark.parametrize("make", [metarig, generated_rig])
+def test_a_handle_that_others_keep_from_its_place_says_so(
+    rigify: None, capfd: pytest.CaptureFixture[str], make: Callable[[str], Object]
+) -> None:
+    """There was said to be no nearer pose within the limits, where one is as soon as the hands are let go; or the
+    constraints of the generated rig were named, which are made up for."""
+    armature = make("basic_human_metarig")
+    body = make_body(armature)
+    body.use_balance = False
+    for hand in ("Hand.L", "Hand.R"):
+        body.handles[hand].use_pin = True
+    printed(capfd)
+    pull(armature, "Chest", (0.0, 0.3, 0.0))
+    assert "from its target: other handles of the body are held, or its limits hold it" in printed(capfd)
 
 
 def test_planted_feet_of_a_generated_rig_lift_their_heels(rigify: None) -> None:
@@ -726,6 +753,10 @@ def test_generated_rigs_have_bodies_of_their_controls(rigify: None, name: str) -
     standing = {"human": ("Foot",), "bird": ("Foot",), "quadruped": ("Hand", "Foot"), "fish": ()}[creature]
     assert planted == {f"{limb}.{side}" for limb in standing for side in "LR"}
     limb = "Hand.L" if "Hand.L" in handles and not handles["Hand.L"].use_position else "Head"
+    for switch in made.switches:
+        armature.pose.bones[switch]["IK_FK"] = 1.0
+    armature.update_tag()
+    update()
     target = pull(armature, limb, (0.0, 0.0, -0.01 * height(armature)))
     assert (place(armature, limb) - target).length < 2e-3 * height(armature)  # of 1e-2
 

@@ -16,7 +16,7 @@ from mathutils import Vector
 
 from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
 from fabrik_addon.blender.interface.chain_panel import VIEW3D_PT_fabrik
-from tests.blender.rigs import activate, error_of, linked, make_empty, pose_of, update
+from tests.blender.rigs import activate, error_of, linked, make_empty, pose_of, printed, update
 from tests.blender.test_panel import Drawing
 
 ops: Any = bpy.ops.pose
@@ -274,3 +274,10 @@ def test_a_planted_foot_whose_toes_are_locked_is_rigid_with_them(human: Object) 
     for name, matrix in zip(("foot.L", "toe.L"), before, strict=True):
         differences = np.array(human.pose.bones[name].matrix) - np.array(matrix)
         assert np.abs(differences).max() < 1e-3, name
+
+
+def test_a_place_too_far_for_single_precision_is_out_of_reach(human: Object, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing was said: the cost, a sum of squares, is infinite."""
+    printed(capfd)
+    assert ops.fabrik_body_pull(handle="Hand.R", position=(1e25, -0.4, 1.2)) == {"FINISHED"}
+    assert "Handle 'Hand.R': out of reach, the tip is " in printed(capfd)

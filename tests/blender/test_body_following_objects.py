@@ -13,7 +13,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Vector
 
-from tests.blender.rigs import edit_without_key, error_of, make_empty, metarig, update
+from tests.blender.rigs import edit_without_key, error_of, make_empty, metarig, printed, update
 
 ops: Any = bpy.ops.pose
 
@@ -47,6 +47,19 @@ def test_a_handle_is_pinned_where_it_is_and_no_bone_moves(human: Object, prop: O
     assert ops.fabrik_body_follow() == {"FINISHED"}
     update()
     assert max((bone.head - heads[bone.name]).length for bone in human.pose.bones) < 1e-4
+
+
+def test_an_object_out_of_reach_is_the_target_of_its_handle(
+    human: Object, prop: Object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The hand was said to be away from where it was pinned."""
+    prop.location.z += 3.0
+    update()
+    printed(capfd)
+    assert ops.fabrik_body_follow() == {"FINISHED"}
+    said, _, _ = printed(capfd).partition("\n")
+    assert said.startswith("Warning: A handle doesn't reach its object: out of reach, the tip is ")
+    assert " from its target: " in said
 
 
 def test_it_follows_place_and_rotation(human: Object, prop: Object) -> None:

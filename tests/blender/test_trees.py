@@ -456,6 +456,15 @@ def test_a_ring_that_its_longest_bone_keeps_open_says_so(root: str) -> None:
     assert (armature.pose.bones["last"].tail - armature.pose.bones["long"].head).length < 1.05 * shortest
 
 
+def test_what_keeps_a_ring_in_the_middle_of_a_chain_open_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    """It was said to be 1 m from the root, which these bones, that reach 3 m, would reach."""
+    armature = make_armature(tail_bones(3))
+    set_chain(armature, "bone2", 3, armature).subtarget = "bone1"
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    (warning,) = warnings_in(capfd)
+    assert warning.endswith("the bones from 'bone1' on close no ring: one of them is longer than the others together")
+
+
 def test_a_target_bone_that_nothing_turns_is_a_place_like_any_other() -> None:
     """It is above the first bone that turns; where the root takes it along it can't be a target."""
     armature = make_armature(tail_bones(4))

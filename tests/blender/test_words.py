@@ -17,7 +17,7 @@ from bpy.types import Operator, Panel, PropertyGroup
 from fabrik_addon.blender import _MODULES as MODULES
 from fabrik_addon.blender.convert.to_chains import motion_messages
 from fabrik_addon.blender.interface import animation_panels, body_tool, menu, native_operators
-from fabrik_addon.blender.rig.wording import counted, percentage, plain
+from fabrik_addon.blender.rig.wording import counted, length_text, percentage, plain
 from tests.blender.rigs import add_chain, make_tail
 from tests.blender.test_panel import Drawing
 
@@ -173,6 +173,20 @@ def test_numbers_and_their_nouns() -> None:
     ]  # fmt: skip
     assert "e" not in percentage(9.9949).replace("under", "")
     assert [plain(number) for number in (0.0, 3e-5, 99.6, 180.0, 1813.4)] == ["0", "0.000030", "99.6", "180", "1813"]
+
+
+def test_lengths_on_rigs_of_millimetres() -> None:
+    """The tolerance of a chain 3 mm long is 0.3 µm; that was written as 0 m."""
+    units = bpy.context.scene.unit_settings
+    lengths = (0.0, -0.0, 3e-7, -3e-7, 2e-6, 0.24)
+    texts = {
+        "METRIC": ["0 m", "0 m", "300 nm", "-300 nm", "2 µm", "24 cm"],
+        "IMPERIAL": ["0'", "0'", "0.01181 thou", "-0.01181 thou", "0.000007'", "9.449\""],
+        "NONE": ["0", "0", "3e-07", "-3e-07", "2e-06", "0.24"],
+    }
+    for system, expected in texts.items():
+        units.system = system
+        assert [length_text(units, length) for length in lengths] == expected
 
 
 def test_a_bone_that_is_far_off_is_told_of_without_an_exponent() -> None:

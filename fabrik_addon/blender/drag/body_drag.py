@@ -29,7 +29,6 @@ from ..rig.body_snapshots import (
     take_body,
     turning_bones,
 )
-from ..rig.influences import require_effect
 from ..rig.planted_feet import lifted_weight, upward_over_height
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import armature_to_world
@@ -123,7 +122,6 @@ class BodyDrag(BaseDrag):
         handle = body_of(armature).handles.get(name) or handle_of_bone(armature, name)
         self._handle = Pull(f"{name} (dragged)", bone=name) if handle is None else Pull(handle.name)
         grab = Grab(name) if handle is None else Grab(handle_bone(armature, handle).name, use_tail=handle.use_tail)
-        require_effect(armature, grab.bone)
         super().__init__(view_layer, armature, grab, pins)
 
     def _begin(self, view_layer: ViewLayer) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _REACHED_ANGLE = 0.1
 """Angle from the desired rotation, in degrees, below which a turn counts as reached."""
 
+_ROUNDING = 5e-7
+"""Difference of two positions, over their distance from the world's origin, that may come from single precision."""
+
 
 def waiting_text(session: BaseDrag) -> str:
     """Return what to do to begin a drag that a button started."""
@@ -44,7 +47,9 @@ def header_text(session: BaseDrag, pointer: DragPointer, units: UnitSettings, ke
         key_error: why the last key had no effect; shown in place of the status.
     """
     offset = session.position - session.start_position
-    moved = f"D: {length_text(units, offset.length)} ({', '.join(length_text(units, part) for part in offset[:])})"
+    least = _ROUNDING * session.position.length
+    seen = [part if abs(part) > least else 0.0 for part in offset[:]]
+    moved = f"D: {length_text(units, offset.length)} ({', '.join(length_text(units, part) for part in seen)})"
     if pointer.numbers.is_on:
         texts = pointer.numbers.texts[: pointer.number_count]
         active = pointer.numbers.active

@@ -198,10 +198,10 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
         from ..solving.solve_body import pull_body
 
         armature = context.object
-        if following_objects(armature):
+        if body_of(armature).use_look_at:
+            _, result, changed, slipped = look_at(context.view_layer, armature)
+        elif following_objects(armature):
             result, changed, slipped = pull_body(context.view_layer, armature, ())
-        elif body_of(armature).use_look_at:
-            result, (_, changed), slipped = None, look_at(context.view_layer, armature), ""
         else:
             raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
         key_changes(self, context, changed)

@@ -97,7 +97,7 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
                 body.look_location = self.location
             body.use_look_at, body.use_eyes = True, self.use_eyes
 
-        left, changed = look_at(context.view_layer, armature, choose)
+        left, _, changed, _ = look_at(context.view_layer, armature, choose)
         key_changes(self, context, changed)
         if left > _UNREPORTED:
             away = f"{math.degrees(left):.0f}"

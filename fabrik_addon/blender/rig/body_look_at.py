@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,14 @@ LOOK_SETTINGS = (
 )
 """Names of the properties of a body that a look has."""
 
-TURNING_ROLES = {Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD}
+HOLDING_ROLES = {Role.NECK, Role.HEAD}
+"""Roles of the bones that hold the gaze while a handle is pulled.
+
+The pose before a pull is the reference pose of the posture task. With chest and spine among these bones each pull, even
+by no distance, bowed the torso again toward a point beyond the neck's reach: Rigify's human by up to 27 degrees.
+"""
+
+TURNING_ROLES = HOLDING_ROLES | {Role.SPINE, Role.CHEST}
 """Roles of the bones that turn for a look."""
 
 EYE_CONE = math.radians(35.0)
@@ -194,7 +201,9 @@ def eye_channels(look: Look | None, moved: Matrix | None = None) -> list[tuple[P
     return found
 
 
-def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_joint: int) -> LookAt:
+def read_look_at(
+    armature: Object, look: Look, bones: Sequence[PoseBone], first_joint: int, turning: Container[str]
+) -> LookAt:
     """Return the look of a body whose bones are those of a tree.
 
     Args:
@@ -202,6 +211,7 @@ def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_
         look: of its head.
         bones: of the tree, in the order of its joints, the head's among them.
         first_joint: the joint at which the first of the bones starts.
+        turning: roles of the bones that turn.
     """
     roles = roles_of(armature)
     numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
@@ -218,6 +228,6 @@ def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_
         left=np.array((of_head @ left)[:]),
         point=np.array(look.point[:]),
         axes=np.array([(since_rest @ axis)[:] for axis in (forward, left, up)]),
-        turning=np.array([numbers[bone.name] for bone in line if roles.get(bone.name) in TURNING_ROLES]),
+        turning=np.array([numbers[bone.name] for bone in line if roles.get(bone.name) in turning]),
         priority=LOOKING,
     )

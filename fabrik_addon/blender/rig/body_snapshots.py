@@ -34,6 +34,7 @@ from .body_look_at import Look, look_of
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
+from .influences import require_effect
 from .overrides import holder_of, overrides_of
 from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
 from .rotation_channel import is_locked
@@ -206,8 +207,8 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         follows: which bones of the body follow.
 
     Raises:
-        FabrikError: a bone of the body is missing or locked, none follows, the handles have no bone in common, or
-            Blender doesn't evaluate what is followed or looked at.
+        FabrikError: a bone of the body is missing or locked, none follows, no deforming bone follows one that is
+            pulled, the handles have no bone in common, or Blender doesn't evaluate what is followed or looked at.
     """
     pulled = {
         pull.handle: _AddedHandle(pull.handle, pull.bone, pull.use_tail)
@@ -215,6 +216,8 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
         else find_handle(armature, pull.handle)
         for pull in pulls
     }
+    for one in pulled.values():
+        require_effect(armature, one.bone)
     held = [one for one in body_of(armature).handles if one.name not in pulled and _is_held(one)]
     roles = _roles(armature)
     following = {
@@ -250,6 +253,7 @@ def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Fo
             found = _snapshots_of(read, handle, own, priority)
         except FabrikError as error:
             raise FabrikError(f"Handle '{handle.name}': {error}") from error
+        found = [replace(one, is_led=is_pulled or handle.target is not None) for one in found]
         snapshots += found if handle.name not in places else _lifted(armature, handle, places[handle.name], found)
     if look is not None:
         snapshots.append(_looking(read, look))

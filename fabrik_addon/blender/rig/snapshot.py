@@ -51,6 +51,8 @@ class Snapshot:
     """Share of the chain where several meet."""
     is_pinned: bool = False
     """Whether its end is held where it is, before the targets of others."""
+    is_led: bool = False
+    """Whether a pinned end has a target all the same: a body's handle that is pulled, or follows an object."""
     has_position: bool = True
     """Whether the end has a target: a handle of a body may hold a rotation alone."""
     priority: int = 0

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 _LEAST_PERCENTAGE = 1e-3
 """Smallest percentage that is written as a number: the tolerance of a new chain is ten times as large."""
 
+_LEAST_LENGTH = 1e-6
+"""Length, metres, below which Blender writes no digits: 0 m, or -0 m."""
+
+_SMALL_UNITS = {'METRIC': (1e-9, "nm"), 'IMPERIAL': (2.54e-5, "thou")}
+"""By system, the size (metres) and the symbol of the unit of smaller lengths."""
+
 
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless the number is 1: "1 chain", "2 chains"."""
@@ -42,9 +48,11 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 def length_text(units: UnitSettings, value: float) -> str:
     """Return a length, Blender units, as people read it in a scene with these units: "24 cm"."""
-    value = 0.0 if abs(value) < 5e-6 else value  # else -0.000001 is written as -0
+    value += 0.0  # -0.0 is written as -0
+    metres = value * units.scale_length
     if units.system == 'NONE':
         return f"{value:.4g}"
-    return bpy.utils.units.to_string(
-        units.system, 'LENGTH', value * units.scale_length, precision=4, split_unit=units.use_separate
-    )
+    if 0.0 < abs(metres) < _LEAST_LENGTH:
+        size, symbol = _SMALL_UNITS[units.system]
+        return f"{metres / size:.4g} {symbol}"
+    return bpy.utils.units.to_string(units.system, 'LENGTH', metres, precision=4, split_unit=units.use_separate)

@@ -17,6 +17,8 @@ from ..solving.write_channels import differ, restore_channels, write_channels
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone, ViewLayer
 
+    from ..rig.last_results import Result
+
 _CHOICE = ("look_target", "look_location", "use_look_at", "use_eyes")
 """Properties that say what is looked at, in the order in which they are set: a target switches the look on."""
 
@@ -27,8 +29,10 @@ _UNSEEN = 1e-5
 
 def look_at(
     view_layer: ViewLayer, armature: Object, choose: Callable[[FabrikBody], None] | None = None
-) -> tuple[float, list[tuple[PoseBone | Bone, str]]]:
+) -> tuple[float, Result | None, list[tuple[PoseBone | Bone, str]], str]:
     """Turn the head of a body to what is looked at, and chest and spine along with it.
+
+    Pinned handles come to the objects that they follow.
 
     Bones that nothing has turned since the last Look At start from the rotations that they had before it. So the pose
     is a function of the point: if each Look At started from the pose of the last one, a point that goes round the body
@@ -40,7 +44,8 @@ def look_at(
         choose: sets what is looked at; None leaves it.
 
     Returns:
-        the angle (radians) that is left, and the changed bones with their channels.
+        the angle (radians) that is left, how near the pinned handles came, the changed bones with their channels, and
+        which pin is not at its place, in words; the last three are those of ``pull_body``.
 
     Raises:
         FabrikError: the head can't look there; then nothing has changed.
@@ -53,7 +58,7 @@ def look_at(
             choose(body)
         _take_back(armature)
         start = _channels(armature)
-        pull_body(view_layer, armature, ())
+        result, _, slipped = pull_body(view_layer, armature, ())
         restore_channels((bone, channel) for bone, channel in start if _is_unseen(bone, *channel))
         view_layer.update()
         look = look_of(view_layer, armature)
@@ -75,7 +80,7 @@ def look_at(
     changed: list[tuple[PoseBone | Bone, str]] = [
         (bone, channel) for (bone, (channel, old)), (_, (_, new)) in zip(before, now, strict=True) if differ(old, new)
     ]
-    return (0.0 if look is None else look.angle_left()), changed
+    return (0.0 if look is None else look.angle_left()), result, changed, slipped
 
 
 def look_nowhere(armature: Object) -> None:

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.body.part import OpenRole, Part, Recognition, Role, Side
 from ...core.body.recognise import recognise
+from ..rig.armature_bones import with_bones_below
 from ..rig.body_properties import body_of
 from ..rig.overrides import chain_constraints
 from ..rig.rotation_channel import is_locked
@@ -26,6 +27,9 @@ _LIMBS = (
 
 _ONCE = {Role.HIPS, Role.CHEST, Role.HEAD}
 """Roles of a trunk: of two bodies in one armature both have one of them."""
+
+_PERSON = {Role.HIPS, Role.HEAD, Role.THIGH}
+"""Roles that each of several persons or animals on one bone has: a trunk with two heads has hips once."""
 
 _LEAST_BONES = 4
 """Bones of the smallest tree that may be a body of its own."""
@@ -53,8 +57,9 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | Non
     usable = [bone.name not in moved and not is_locked(bone) for bone in armature.pose.bones]
     if not any(usable):
         return None
-    others = _other_bodies(armature, usable)
-    is_own = [_first_bone(bone) not in others for bone in armature.pose.bones]
+    first_bones = _first_bones(armature, usable)
+    others = _other_bodies(armature, usable, first_bones)
+    is_own = [first_bones[bone.name] not in others for bone in armature.pose.bones]
     can_take_part = [own and can for own, can in zip(is_own, usable, strict=True)]
     found = _recognise(armature, can_take_part)
     if can_take_part != is_own:
@@ -64,32 +69,54 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | Non
     return FoundBody(replace(found, parts=_numbered(found.parts, armature)), others)
 
 
-def _first_bone(bone: PoseBone) -> str:
-    """Return the name of the bone without a parent that a bone hangs on."""
-    return [bone, *bone.parent_recursive][-1].name
+def _first_bones(armature: Object, usable: Sequence[bool]) -> dict[str, str]:
+    """Return the first bone of the tree that a bone is of, by names.
+
+    Trees start at bones without a parent, and where several persons hang on one bone at each of these persons.
+    """
+    firsts: dict[str, str] = {}
+    starts = [bone for bone in armature.pose.bones if bone.parent is None]
+    for start in starts:
+        firsts |= {bone.name: start.name for bone in with_bones_below(start)}
+        starts += _persons_below(armature, start, usable)
+    return firsts
 
 
-def _other_bodies(armature: Object, usable: Sequence[bool]) -> tuple[str, ...]:
+def _persons_below(armature: Object, start: PoseBone, usable: Sequence[bool]) -> list[PoseBone]:
+    """Return the first bones of the persons that hang on a bone, or on the one that leads on from it; none of one."""
+    usable_names = {bone.name for bone, can in zip(armature.pose.bones, usable, strict=True) if can}
+    trees = {start: usable_names}
+    while len(trees) == 1:
+        trees = {
+            child: usable_names & {bone.name for bone in with_bones_below(child)}
+            for child in next(iter(trees)).children
+        }
+        trees = {child: names for child, names in trees.items() if len(names) >= _LEAST_BONES}
+    persons = [
+        child for child, names in trees.items() if {part.role for part in _parts_among(armature, names)} >= _PERSON
+    ]
+    return persons if len(persons) > 1 else []
+
+
+def _other_bodies(armature: Object, usable: Sequence[bool], first_bones: Mapping[str, str]) -> tuple[str, ...]:
     """Return the first bones of other bodies than the one to be made: of several persons in one armature.
 
     Trees of bones are different bodies where both have hips, a chest or a head, or both have several limbs. That of the
     body that is found again is made, else that of the active bone, else the one with the most parts. Together two
     persons had 35 parts, two arms on each side, and could not be pulled.
     """
-    trees: defaultdict[str, list[int]] = defaultdict(list)
-    for number, bone in enumerate(armature.pose.bones):
-        if usable[number]:
-            trees[_first_bone(bone)].append(number)
+    trees: defaultdict[str, set[str]] = defaultdict(set)
+    for bone, can in zip(armature.pose.bones, usable, strict=True):
+        if can:
+            trees[first_bones[bone.name]].add(bone.name)
     bodies: dict[str, tuple[Part, ...]] = {}
-    for first, numbers in trees.items():
-        if len(trees) > 1 and len(numbers) >= _LEAST_BONES:
-            own = set(numbers)
-            bodies[first] = _recognise(armature, [number in own for number in range(len(usable))]).parts
+    for first, own in trees.items():
+        if len(trees) > 1 and len(own) >= _LEAST_BONES:
+            bodies[first] = _parts_among(armature, own)
     kinds = {first: _kinds(parts) for first, parts in bodies.items()}
     active = armature.data.bones.active
     names = [part.bone for part in body_of(armature).parts] + ([active.name] if active is not None else [])
-    bones = [armature.pose.bones[name] for name in names if name in armature.pose.bones]
-    chosen = next((first for bone in bones if kinds.get(first := _first_bone(bone))), None)
+    chosen = next((first for name in names if kinds.get(first := first_bones.get(name, ""))), None)
     chosen = chosen or max(bodies, key=lambda first: len(bodies[first]), default="")
     return tuple(first for first in kinds if first != chosen and kinds[first] & kinds[chosen])
 
@@ -98,6 +125,11 @@ def _kinds(parts: Sequence[Part]) -> set[Role]:
     """Return the roles that a body has once, and that of limbs, if there are several."""
     limbs = {(part.side, part.limb) for part in parts if part.role is Role.LIMB}
     return ({part.role for part in parts} & _ONCE) | ({Role.LIMB} if len(limbs) > 1 else set())
+
+
+def _parts_among(armature: Object, names: Collection[str]) -> tuple[Part, ...]:
+    """Return the parts of a body among some bones alone."""
+    return _recognise(armature, [bone.name in names for bone in armature.pose.bones]).parts
 
 
 def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:

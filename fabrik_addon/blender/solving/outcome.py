@@ -49,7 +49,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     tip = bones.end_position
     length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
     target = _target(armature, solved)
-    error = (tip - target).length / length
+    error = math.dist(tip[:], target[:]) / length
     overridden = snapshot.overridden
     stretch = 1.0 + snapshot.influence * (solved.stretch - 1.0)
     if error <= snapshot.options.tolerance:
@@ -60,16 +60,17 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
 
     units = cast("Scene", view_layer.id_data).unit_settings
     off = length_text(units, _world_length(armature, tip - target))
-    distance = (
-        f"the tip is {off} from where it was pinned" if snapshot.is_pinned else f"the tip is {off} from its target"
-    )
+    distance = f"the tip is {off} from where it was pinned" if _is_kept(solved) else f"the tip is {off} from its target"
     status, reasons = solved.status, _rotated_later(solved, later)
-    if status is Status.OUT_OF_REACH and not (reasons or overridden):
+    # Where the pose is as near as the solver's, as that of a body whose constraints are made up for, they keep nothing
+    # away.
+    overriding = overridden if error > solved.error + snapshot.options.tolerance else ()
+    if status is Status.OUT_OF_REACH and not (reasons or overriding):
         is_held = bool(solved.together_with) and (snapshot.priority > 0 or _is_near(solved, target))
         message = f"out of reach, {distance}: {_held(solved) if is_held else _reach(units, armature, solved, target)}"
         return Result(status.name, error, solved.iterations, message, overridden)
-    if overridden := overridden + snapshot.carried:
-        reasons.append("overridden on " + ", ".join(overridden))
+    if overriding := overriding + snapshot.carried:
+        reasons.append("overridden on " + ", ".join(overriding))
     reasons += _constrained_by(solved)
     if status is Status.REACHED and not reasons:
         reasons.append("Blender's single precision allows no smaller error")
@@ -87,7 +88,8 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
         return Result(status.name, error, solved.iterations, message, overridden)
     if stretch > 1.0:
         distance += f", stretched to {100.0 * stretch:.4g} %"
-    message = f"limited, {distance}: " + (" and ".join(reasons) or "no pose within the limits was found that is nearer")
+    nothing_else = _held(solved) if snapshot.priority else "no pose within the limits was found that is nearer"
+    message = f"limited, {distance}: {' and '.join(reasons) or nothing_else}"
     return Result(Status.LIMITED.name, error, solved.iterations, message, overridden)
 
 
@@ -185,6 +187,11 @@ def _held(solved: SolvedChain) -> str:
     return f"the bones above its root are held by {chains} {names}"
 
 
+def _is_kept(solved: SolvedChain) -> bool:
+    """Tell whether a chain's end should stay where it was."""
+    return solved.snapshot.is_pinned and not solved.snapshot.is_led
+
+
 def _is_balanced(solved: SolvedChain) -> bool:
     """Tell whether a handle of a body is at the end of a chain that the balance of the body may hold back: no pin."""
     return not solved.snapshot.is_pinned and solved.solution is not None and solved.solution.is_balance_active
@@ -225,13 +232,15 @@ def _rotation_error(solved: SolvedChain) -> str:
     angle = _angle_off(solved)
     if angle <= _UNREPORTED_ANGLE:
         return ""
-    goal = "the rotation in which it was pinned" if solved.snapshot.is_pinned else "the target's rotation"
+    goal = "the rotation in which it was pinned" if _is_kept(solved) else "the target's rotation"
     return f"reached, but rotated by {math.degrees(angle):.3g} degrees from {goal}: the position has priority"
 
 
 def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: Vector) -> str:
     """Return in words how far the target is from the root, and how far the bones reach."""
-    chain = solved.snapshot.chain
+    chain, ring = solved.snapshot.chain, solved.snapshot.target_bone
+    if ring in (bone.name for bone in solved.snapshot.bones.bones):
+        return f"the bones from '{ring}' on close no ring: one of them is longer than the others together"
     is_tree = bool(solved.together_with)
     root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
     away = target - root
@@ -252,7 +261,8 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
 
 
 def _world_length(armature: Object, in_armature: Vector) -> float:
-    return (armature.matrix_world.to_3x3() @ in_armature).length
+    # The squares of ``Vector.length``, in single precision, are infinite from 2e19 on.
+    return math.hypot(*(armature.matrix_world.to_3x3() @ in_armature)[:])
 
 
 def _at_limit(solved: SolvedChain) -> list[str]:
