@@ -289,7 +289,7 @@ def posable_human(with_limits: bool) -> Object:
     return obj
 
 
-def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[FabrikChain], share: float) -> None:
+def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[FabrikChain]) -> None:
     """Turn the chains' bones at random, inside their limits, and update."""
     turned: set[str] = set()
     for chain in chains:
@@ -304,7 +304,7 @@ def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[
                 low = high = 0.0
             elif not getattr(bone, f"use_ik_limit_{axis}"):
                 low, high = -0.3, 0.3
-            angles.append(share * rng.uniform(low, high))
+            angles.append(SHARE * rng.uniform(low, high))
         # A swing after a twist, each well inside: that is what the limits speak of.
         twist = Quaternion((0.0, 1.0, 0.0), angles[1])
         swing = Vector((0.7 * angles[0], 0.0, 0.7 * angles[2])) if angles[0] and angles[2] else Vector()
@@ -341,7 +341,7 @@ def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
     length = _length(obj, chains)
     errors, times = [], []
     for _ in range(effort.targets):
-        _take_feasible_pose(obj, rng, chains, SHARE)
+        _take_feasible_pose(obj, rng, chains)
         for chain in chains:
             chain.target.location = obj.matrix_world @ obj.pose.bones[chain.tip].tail
         rest(obj)
