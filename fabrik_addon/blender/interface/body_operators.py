@@ -17,7 +17,7 @@ from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
 from ..translation.messages import report
 from .frame_range_mixin import FrameRangeMixin
-from .operator_mixins import ReportErrorsMixin, key_changes
+from .operator_mixins import ReportErrorsMixin, holds_or_says, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -31,12 +31,9 @@ class HasBodyMixin(ReportErrorsMixin):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not body_of(context.object).parts:
-            cls.poll_message_set("Press Make Body first")  # type: ignore[attr-defined]
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, bool(body_of(context.object).parts), "Press Make Body first"
+        )
 
 
 class _RecogniseMixin:

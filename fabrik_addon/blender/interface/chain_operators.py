@@ -22,6 +22,7 @@ from .operator_mixins import (
     OnlyActiveMixin,
     PoseModeMixin,
     ReportErrorsMixin,
+    holds_or_says,
     key_changes,
     warn_of_first_solve,
     warn_of_library_limits,
@@ -58,12 +59,9 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if context.active_pose_bone is None:
-            cls.poll_message_set("Select the last bone of the chain")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, context.active_pose_bone is not None, "Select the last bone of the chain"
+        )
 
     def run(self, context: Context) -> None:
         from ..rig.bone_selection import selected_tips, with_opposites
@@ -221,12 +219,9 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not context.selected_pose_bones:
-            cls.poll_message_set("Select the bones to limit")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, bool(context.selected_pose_bones), "Select the bones to limit"
+        )
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         from ..setup.override_limits import kept_in_override
