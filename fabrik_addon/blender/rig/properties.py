@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import bpy
 from bpy.props import (
@@ -28,6 +28,9 @@ from .bone_keys import key_of, name_now
 from .bone_selection import select_and_show
 from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
 
+if TYPE_CHECKING:
+    from .last_results import Result
+
 _STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
     ('REACHED', "Reached", "The tip is at the target"),
@@ -41,24 +44,24 @@ STATUS_NAMES = {identifier: name for identifier, name, _ in _STATUS_ITEMS}
 SOLVER_ITEMS = tuple((name, *words) for name, words in SOLVER_NAMES.items())
 
 
-def _get_status(chain: FabrikChain) -> int:
+def _last_result(chain: FabrikChain) -> Result | None:
     from .last_results import result_of
 
-    result = result_of(chain.id_data, chain.name)
+    return result_of(chain.id_data, chain.name)
+
+
+def _get_status(chain: FabrikChain) -> int:
+    result = _last_result(chain)
     return 0 if result is None else 1 + Status[result.status]
 
 
 def _get_error(chain: FabrikChain) -> float:
-    from .last_results import result_of
-
-    result = result_of(chain.id_data, chain.name)
+    result = _last_result(chain)
     return 0.0 if result is None else result.error
 
 
 def _get_iterations_used(chain: FabrikChain) -> int:
-    from .last_results import result_of
-
-    result = result_of(chain.id_data, chain.name)
+    result = _last_result(chain)
     return 0 if result is None else result.iterations
 
 
