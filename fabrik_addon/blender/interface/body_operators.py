@@ -75,7 +75,6 @@ class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_body_add"
     bl_label = "Make Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.make_body import make_body
@@ -90,7 +89,6 @@ class POSE_OT_fabrik_body_find(_RecogniseMixin, HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_find"
     bl_label = "Find Again"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.make_body import make_body
@@ -103,7 +101,6 @@ class POSE_OT_fabrik_body_remove(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_remove"
     bl_label = "Remove Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.make_body import remove_body
@@ -116,7 +113,6 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_pull"
     bl_label = "Pull Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     handle: StringProperty(name="Handle", description="Name of the handle, or of its bone", options={'SKIP_SAVE'})
     position: FloatVectorProperty(
@@ -187,7 +183,6 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_follow"
     bl_label = "Follow Objects"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.body_snapshots import following_objects
@@ -213,7 +208,6 @@ class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_bake"
     bl_label = "Bake Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..animation.frame_range import FrameRange

@@ -38,7 +38,6 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_chain_add"
     bl_label = "Add Chain"
-    bl_options = {'REGISTER', 'UNDO'}
 
     chain_count: IntProperty(
         name="Chain Length",
@@ -89,7 +88,6 @@ class POSE_OT_fabrik_target_add(AsBonesMixin, HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_target_add"
     bl_label = "Create Target"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         self.add_goal(context, is_pole=False)
@@ -100,7 +98,6 @@ class POSE_OT_fabrik_pole_add(AsBonesMixin, HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_pole_add"
     bl_label = "Create Pole"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         self.add_goal(context, is_pole=True)
@@ -113,7 +110,6 @@ class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_chain_remove"
     bl_label = "Remove Chain"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.item_animation import animation_goes_along
@@ -133,7 +129,6 @@ class POSE_OT_fabrik_solve(GoalOrPoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_solve"
     bl_label = "Solve"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..solving.solve_chains import solve_chains
@@ -153,7 +148,6 @@ class POSE_OT_fabrik_snap_target(GoalOrPoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_snap_target"
     bl_label = "Snap Targets"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.snap_targets import snap_targets
@@ -168,7 +162,6 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_key_targets"
     bl_label = "Key Targets from Pose"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
         return self.ask(context, confirm_text="Key Targets")
@@ -195,7 +188,6 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_limits_set"
     bl_label = "Set Joint Limits"
-    bl_options = {'REGISTER', 'UNDO'}
 
     joint: EnumProperty(
         name="Joint",

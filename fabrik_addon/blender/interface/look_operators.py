@@ -32,7 +32,6 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_look"
     bl_label = "Look At"
-    bl_options = {'REGISTER', 'UNDO'}
 
     target: StringProperty(
         name="Object",
@@ -109,7 +108,6 @@ class POSE_OT_fabrik_body_look_clear(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_look_clear"
     bl_label = "Clear Look At"
-    bl_options = {'REGISTER', 'UNDO'}
 
     @classmethod
     def poll(cls, context: Context) -> bool:

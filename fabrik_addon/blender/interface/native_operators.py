@@ -31,7 +31,6 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_rig_add"
     bl_label = "Make Native Rig"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..native.eligibility import eligible_chains
@@ -52,7 +51,6 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_rig_remove"
     bl_label = "Remove Native Rig"
-    bl_options = {'REGISTER', 'UNDO'}
 
     only_active: BoolProperty(
         name="Only Active", description="Remove only the native rig of the active chain", default=False

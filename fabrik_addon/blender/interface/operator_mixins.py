@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bpy.props import BoolProperty
 
@@ -15,7 +15,7 @@ from ..rig.wording import listed
 from ..translation.messages import report
 
 if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+    from bpy.stub_internal.rna_enums import OperatorReturnItems, OperatorTypeFlagItems
     from bpy.types import Bone, Context, Object, Operator, PoseBone
 
 
@@ -34,6 +34,8 @@ def holds_or_says(operator: Any, condition: bool, message: str) -> bool:
 
 class PoseModeMixin:
     """Can be pressed with an armature in Pose mode that can be edited and shows its pose; else says what to do."""
+
+    bl_options = cast("set[OperatorTypeFlagItems]", {'REGISTER', 'UNDO'})
 
     @classmethod
     def poll(cls, context: Context) -> bool:
