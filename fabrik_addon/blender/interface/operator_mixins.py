@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bpy.props import BoolProperty
 
@@ -17,6 +17,9 @@ from ..translation.messages import report
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems, OperatorTypeFlagItems
     from bpy.types import Bone, Context, Object, Operator, PoseBone
+
+# Annotated here, not in the class: Blender evaluates the annotations of an operator's class as it registers it.
+_UNDOABLE: set[OperatorTypeFlagItems] = {'REGISTER', 'UNDO'}
 
 
 def holds_or_says(operator: Any, condition: bool, message: str) -> bool:
@@ -35,7 +38,7 @@ def holds_or_says(operator: Any, condition: bool, message: str) -> bool:
 class PoseModeMixin:
     """Can be pressed with an armature in Pose mode that can be edited and shows its pose; else says what to do."""
 
-    bl_options = cast("set[OperatorTypeFlagItems]", {'REGISTER', 'UNDO'})
+    bl_options = _UNDOABLE
 
     @classmethod
     def poll(cls, context: Context) -> bool:
