@@ -23,10 +23,11 @@ from fabrik_addon.blender.rig.rotation_channel import rotation_of
 from fabrik_addon.blender.solving.chain_groups import Group, take_groups
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.core import TreeSolution, solve_tree_components
+from fabrik_addon.core.math import quaternion_arrays
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 
 from .blender_chain import new_scene, register, view_layer
-from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, make_empty_at, make_human
+from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, largest_angle, make_empty_at, make_human
 from .problems import Array, Effort, generator
 from .report import Row, Table, spread
 
@@ -291,7 +292,7 @@ def drag_far(armature: Any, number: int, name: str) -> Drag:
             session.move(layer, session.start_position + Vector(point.tolist()))
             times.append(1e3 * (time.perf_counter() - begin))
             after = frames_of(armature)
-            turns.append(max(map(angle_between, before, after)))
+            turns.append(largest_angle(before, after))
             before = after
         for pin, (place, frame) in zip(pins, places, strict=True):
             pin_distance = max(pin_distance, (pin.head - place).length / height)
@@ -464,8 +465,8 @@ def led_around(
         off = np.linalg.norm(ends - targets, axis=1)[goals.pinned]
         pin_distance = max(pin_distance, float(off.max()) / height)
     first = len(lead_in) - 1
-    turns = [float(_turned(a, b).max()) for a, b in itertools.pairwise(frames[first:])]
-    open_by = float(_turned(frames[first], frames[-1]).max())
+    turns = [_largest_turn(a, b) for a, b in itertools.pairwise(frames[first:])]
+    open_by = _largest_turn(frames[first], frames[-1])
     return _Path(np.array(turns), np.array(times[first + 1 :]), open_by, pin_distance)
 
 
@@ -496,12 +497,9 @@ def _closed_path(number: int, led: str, reach: str) -> Callable[[float], Array]:
     return lambda t: middle + axes * np.sin(np.array([t, t, 2.0 * t]) + phases)
 
 
-def _turned(a: Array, b: Array) -> Array:
-    """Return the angles (degrees) between quaternions (N, 4) and (N, 4)."""
-    signs = np.where((a * b).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
-    half_chords = 0.5 * np.linalg.norm(a - signs * b, axis=1)
-    made: Array = np.degrees(4.0 * np.arcsin(np.minimum(1.0, half_chords)))
-    return made
+def _largest_turn(a: Array, b: Array) -> float:
+    """Return the largest angle (degrees) between quaternions (N, 4) and (N, 4)."""
+    return float(np.degrees(quaternion_arrays.angle_between(a, b)).max())
 
 
 def _milliseconds(values: Array) -> str:

@@ -36,7 +36,7 @@ _SAME_COMPONENTS = 1e-4
 """Difference of two quaternions' components that is the rounding of Euler angles."""
 
 
-def differ(a: Quaternion, b: Quaternion) -> bool:
+def rotations_differ(a: Quaternion, b: Quaternion) -> bool:
     """Tell whether two rotations differ by more than rounding."""
     sign = -1.0 if a.dot(b) < 0.0 else 1.0
     (aw, ax, ay, az), (bw, bx, by, bz) = a[:], b[:]

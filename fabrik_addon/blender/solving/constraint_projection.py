@@ -44,7 +44,7 @@ from ...core.solvers.fabrik_solver import POLE_GAIN
 from ..rig.bone_kinematics import basis_with, parent_frame, pose_matrices
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.chain_bones import ChainBones, bone_matrices, chain_bases, read_pose
-from ..rig.feasible_channels import differ, feasible_channels
+from ..rig.feasible_channels import feasible_channels, rotations_differ
 from ..rig.rotation_channel import Channel
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, foun
 def present_pose(bones: ChainBones, goals: Goals) -> ProjectedPose | None:
     """Return the present pose, measured without stretch, or None where locks or limits don't allow it."""
     channels, feasible = feasible_pose(bones, bones.rotations)
-    if any(map(differ, feasible, bones.rotations)):
+    if any(map(rotations_differ, feasible, bones.rotations)):
         return None
     positions, length = _joints(bones, feasible)
     residual = Vector((goals.targets[0] - positions[-1]).tolist())

@@ -38,7 +38,7 @@ from ..rig.bone_kinematics import location_at
 from ..rig.bone_limits import limits_in_other_poses
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.bone_tree import BoneTree, read_tree
-from ..rig.feasible_channels import differ, feasible_channels
+from ..rig.feasible_channels import feasible_channels, rotations_differ
 from ..rig.rotation_channel import Channel, present_channel, rotation_locks, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.tree_of_chains import TreeBones, tree_bones, tree_matrices
@@ -286,7 +286,7 @@ def _posed(
     is_present = solution.frames is start.placed.frames
     desired = [*rotations] if is_present else _rotations_of(read, part, begin, solution)
     pose = _feasible(read, solution, desired)
-    if not read.bones.is_rigid or any(map(differ, desired, pose.rotations)):
+    if not read.bones.is_rigid or any(map(rotations_differ, desired, pose.rotations)):
         pose = _projected(read, part, goals, pose)
     return pose
 
