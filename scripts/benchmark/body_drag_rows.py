@@ -29,7 +29,7 @@ from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 from .blender_chain import new_scene, register, view_layer
 from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, largest_angle, make_empty_at, make_human
 from .problems import Array, Effort, generator
-from .report import Row, Table, spread
+from .report import Row, Table, median_p95, spread
 
 BODIES: dict[str, tuple[float, float, float]] = {
     "human": (1.0, 1.0, 1.0),
@@ -164,7 +164,7 @@ def pulling_table(effort: Effort) -> Table:
         "the body at most 0.005 of the height behind the mouse; a move at most 8 ms (median) and 16 ms (p95)",
         measured=f"more than 3 times in {jumps} of {count}; {_worst(everything, 'pin_distance')} and "
         f"{_worst(everything, 'pin_angle')} degrees at pins; {_worst(everything, 'below')} below the floor; center of "
-        f"mass {_worst(everything, 'fallen')} outside; {_milliseconds(times)} ms",
+        f"mass {_worst(everything, 'fallen')} outside; {median_p95(times)} ms",
         columns=(
             "drag",
             "drags with more than 3 times",
@@ -234,7 +234,7 @@ def _drag_row(name: str, pins_hand: bool, drags: Sequence[Drag]) -> Row:
         behind,
         falls,
         swayed,
-        _milliseconds(times),
+        median_p95(times),
     )
     return Row(cells, bool(is_ok))
 
@@ -424,7 +424,7 @@ def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
         f"{np.median(ratios):.1f} / {ratios.max():.1f}",
         open_by,
         pin,
-        _milliseconds(np.concatenate([path.milliseconds for path in paths])),
+        median_p95(np.concatenate([path.milliseconds for path in paths])),
     )
     return Row(cells, bool(ratios.max() <= LARGEST_RATIO and open_by <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
 
@@ -500,8 +500,3 @@ def _closed_path(number: int, led: str, reach: str) -> Callable[[float], Array]:
 def _largest_turn(a: Array, b: Array) -> float:
     """Return the largest angle (degrees) between quaternions (N, 4) and (N, 4)."""
     return float(np.degrees(quaternion_arrays.angle_between(a, b)).max())
-
-
-def _milliseconds(values: Array) -> str:
-    median, high, _ = spread(values)
-    return f"{median:.1f} / {high:.1f}"

@@ -64,7 +64,7 @@ from .limit_sets import (
     worst_violation,
 )
 from .problems import Array, Effort, directions, generator, targets_within, unit
-from .report import Row, Table, microseconds, spread
+from .report import Row, Table, median_p95, microseconds, spread
 from .restarts import RESTARTS, best_errors
 from .solving import times_in_turn
 
@@ -376,10 +376,10 @@ def rotation_table(effort: Effort) -> Table:
             f"{spread(angles[0])[1]:.1f} / {spread(angles[0])[2]:.1f}",
             f"{met[1]}/{count}",
             f"{spread(angles[1])[1]:.1f} / {spread(angles[1])[2]:.1f}",
-            f"{spread(times)[0]:.1f} / {spread(times)[1]:.1f}",
+            median_p95(times),
             f"{sum(ratio > SMOOTH for ratio in ratios)}/{len(ratios)}",
             f"{max(ratios):.1f}",
-            f"{spread(moves)[0]:.1f} / {spread(moves)[1]:.1f}",
+            median_p95(moves),
         )
         rows.append(Row(cells, met[0] >= met[1]))
         totals = [before + more for before, more in zip(totals, (met[0], met[1], count), strict=True)]
