@@ -38,7 +38,7 @@ ANY, OPERATOR = "*", "Operator"
 _SHOWN = {"text", "heading", "title", "confirm_text"}
 """Options of layouts and dialogs that are shown."""
 
-_MESSAGE_CALLS = {"FabrikError", "report", "poll_message_set", "in_interface", "draw_key"}
+_MESSAGE_CALLS = {"FabrikError", "report", "holds_or_says", "in_interface", "draw_key"}
 """Calls whose texts are shown, single words too."""
 
 _LEFT_OUT = re.compile(

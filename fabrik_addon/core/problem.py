@@ -113,6 +113,11 @@ class Chain:
         return self.pole_shape if 3 <= len(self.pole_shape) == len(self.links) else ()
 
     @cached_property
+    def start_joints(self) -> list[int]:
+        """(E,) joint at which each effector's own chain starts."""
+        return [0] * len(self.tips) if self.starts is None else self.starts.tolist()
+
+    @cached_property
     def has_limits(self) -> bool:
         """Whether a bone of this plain chain has a limit or is stiff."""
         # Counting takes a quarter of the time of ``any``.

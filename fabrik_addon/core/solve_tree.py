@@ -159,11 +159,10 @@ def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
     if goals.pole_shapes is None or goals.poles is None:
         return goals
     tree, tips = start.tree, start.chain.tips.tolist()
-    starts = [0] * len(tips) if start.chain.starts is None else start.chain.starts.tolist()
     angles = np.zeros(len(tips)) if goals.pole_angles is None else np.array(goals.pole_angles, float)
     bent = np.zeros(len(tips), np.int64)
     for number, shape in enumerate(goals.pole_shapes):
-        way = start.way(starts[number], tips[number])
+        way = start.way(start.chain.start_joints[number], tips[number])
         end = (goals.targets[number] - np.array(start.root)) / start.unit
         if goals.meets is not None and goals.meets[number] >= 0:
             end = np.array(start.points[way[-1]])

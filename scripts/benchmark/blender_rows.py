@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -31,6 +30,7 @@ from .blender_chain import (
 from .path_rows import ellipse
 from .problems import RESTS, Array, Effort, generator, link_lengths, rest_joints, targets_within
 from .report import Row, Table, microseconds, spread
+from .solving import times_in_turn
 
 Move = Callable[[Vector], None]
 """Moves a target and updates the pose."""
@@ -151,19 +151,8 @@ def _compare(
         view_layer().update()
 
     places = [Vector(target_at) for target_at in targets.tolist()]
-    for position in places[:5]:  # not timed: imports and caches of the first calls
-        ours(position)
-        own(position)
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(max(1, runs // 3)):
-        for position in places:
-            for move, kept in zip((ours, own), times, strict=True):
-                start = time.perf_counter()
-                move(position)
-                kept.append(time.perf_counter() - start)
-            put_back(position)
-    ratio = spread(times[0])[0] / spread(times[1])[0]
-    return microseconds(times[0]), microseconds(times[1]), ratio
+    first, second, _ = times_in_turn((ours, own, put_back), places, max(1, runs // 3))
+    return microseconds(first), microseconds(second), spread(first)[0] / spread(second)[0]
 
 
 def _drag(obj: Object, target: Object) -> tuple[Move, Move]:

@@ -23,12 +23,13 @@ from fabrik_addon.blender.rig.rotation_channel import rotation_of
 from fabrik_addon.blender.solving.chain_groups import Group, take_groups
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.core import TreeSolution, solve_tree_components
+from fabrik_addon.core.math import quaternion_arrays
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 
 from .blender_chain import new_scene, register, view_layer
-from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, make_empty_at, make_human
+from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, largest_angle, make_empty_at, make_human
 from .problems import Array, Effort, generator
-from .report import Row, Table, spread
+from .report import Row, Table, median_p95, spread
 
 BODIES: dict[str, tuple[float, float, float]] = {
     "human": (1.0, 1.0, 1.0),
@@ -163,7 +164,7 @@ def pulling_table(effort: Effort) -> Table:
         "the body at most 0.005 of the height behind the mouse; a move at most 8 ms (median) and 16 ms (p95)",
         measured=f"more than 3 times in {jumps} of {count}; {_worst(everything, 'pin_distance')} and "
         f"{_worst(everything, 'pin_angle')} degrees at pins; {_worst(everything, 'below')} below the floor; center of "
-        f"mass {_worst(everything, 'fallen')} outside; {_milliseconds(times)} ms",
+        f"mass {_worst(everything, 'fallen')} outside; {median_p95(times)} ms",
         columns=(
             "drag",
             "drags with more than 3 times",
@@ -233,7 +234,7 @@ def _drag_row(name: str, pins_hand: bool, drags: Sequence[Drag]) -> Row:
         behind,
         falls,
         swayed,
-        _milliseconds(times),
+        median_p95(times),
     )
     return Row(cells, bool(is_ok))
 
@@ -291,7 +292,7 @@ def drag_far(armature: Any, number: int, name: str) -> Drag:
             session.move(layer, session.start_position + Vector(point.tolist()))
             times.append(1e3 * (time.perf_counter() - begin))
             after = frames_of(armature)
-            turns.append(max(map(angle_between, before, after)))
+            turns.append(largest_angle(before, after))
             before = after
         for pin, (place, frame) in zip(pins, places, strict=True):
             pin_distance = max(pin_distance, (pin.head - place).length / height)
@@ -423,7 +424,7 @@ def _path_row(setting: tuple[bool, bool, str], paths: Sequence[_Path]) -> Row:
         f"{np.median(ratios):.1f} / {ratios.max():.1f}",
         open_by,
         pin,
-        _milliseconds(np.concatenate([path.milliseconds for path in paths])),
+        median_p95(np.concatenate([path.milliseconds for path in paths])),
     )
     return Row(cells, bool(ratios.max() <= LARGEST_RATIO and open_by <= MOST_OPEN and pin <= MOST_PIN_DISTANCE))
 
@@ -464,8 +465,8 @@ def led_around(
         off = np.linalg.norm(ends - targets, axis=1)[goals.pinned]
         pin_distance = max(pin_distance, float(off.max()) / height)
     first = len(lead_in) - 1
-    turns = [float(_turned(a, b).max()) for a, b in itertools.pairwise(frames[first:])]
-    open_by = float(_turned(frames[first], frames[-1]).max())
+    turns = [_largest_turn(a, b) for a, b in itertools.pairwise(frames[first:])]
+    open_by = _largest_turn(frames[first], frames[-1])
     return _Path(np.array(turns), np.array(times[first + 1 :]), open_by, pin_distance)
 
 
@@ -496,14 +497,6 @@ def _closed_path(number: int, led: str, reach: str) -> Callable[[float], Array]:
     return lambda t: middle + axes * np.sin(np.array([t, t, 2.0 * t]) + phases)
 
 
-def _turned(a: Array, b: Array) -> Array:
-    """Return the angles (degrees) between quaternions (N, 4) and (N, 4)."""
-    signs = np.where((a * b).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
-    half_chords = 0.5 * np.linalg.norm(a - signs * b, axis=1)
-    made: Array = np.degrees(4.0 * np.arcsin(np.minimum(1.0, half_chords)))
-    return made
-
-
-def _milliseconds(values: Array) -> str:
-    median, high, _ = spread(values)
-    return f"{median:.1f} / {high:.1f}"
+def _largest_turn(a: Array, b: Array) -> float:
+    """Return the largest angle (degrees) between quaternions (N, 4) and (N, 4)."""
+    return float(np.degrees(quaternion_arrays.angle_between(a, b)).max())

@@ -20,6 +20,7 @@ from fabrik_addon.blender.solving.solve_chains import solve_group
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import solve_tree_components
+from fabrik_addon.core.math import quaternion_arrays
 
 from .blender_chain import make_empty, view_layer
 from .problems import Array, Effort
@@ -346,8 +347,7 @@ def largest_angle(before: Sequence[Quaternion], after: Sequence[Quaternion]) -> 
 
 def angle_between(a: Quaternion, b: Quaternion) -> float:
     """Return the angle (degrees) of the rotation between two quaternions."""
-    q = np.array((a.conjugated() @ b)[:])
-    return float(np.degrees(2.0 * np.arctan2(np.linalg.norm(q[1:]), abs(q[0]))))
+    return float(np.degrees(quaternion_arrays.angle_between(np.array(a), np.array(b))))
 
 
 def make_empty_at(name: str, location: Vector) -> Object:

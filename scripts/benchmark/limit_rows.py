@@ -56,6 +56,7 @@ from .limit_sets import (
     ConstrainedBones,
     angle_of,
     feasible_swings,
+    feasible_targets,
     inverse,
     own_turns,
     posed,
@@ -63,8 +64,9 @@ from .limit_sets import (
     worst_violation,
 )
 from .problems import Array, Effort, directions, generator, targets_within, unit
-from .report import Row, Table, microseconds, spread
+from .report import Row, Table, median_p95, microseconds, spread
 from .restarts import RESTARTS, best_errors
+from .solving import times_in_turn
 
 NEAR = 1e-3
 """Error that counts as reached: what Blender's own IK is content with."""
@@ -125,9 +127,7 @@ def reach_table(effort: Effort) -> Table:
     """Targets that a feasible pose reaches, from the rest pose."""
     rows, totals = [], [0, 0, 0]
     for constrained in SETS:
-        targets = posed(
-            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
-        ).positions[:, -1]
+        targets = feasible_targets(constrained, effort.targets)
         ours, own = _ours(constrained, targets), _own(constrained, targets)
         worst = _degrees(constrained, ours), _degrees(constrained, own)
         ok = ours.hits >= math.ceil(constrained.must * len(targets) / 100) and worst[0] <= math.degrees(FEASIBLE)
@@ -263,9 +263,7 @@ def time_table(effort: Effort) -> Table:
     register()
     rows, ratios, slowest, slowest_p95 = [], [], 0.0, 0.0
     for constrained in SETS:
-        targets = posed(
-            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
-        ).positions[:, -1]
+        targets = feasible_targets(constrained, effort.targets)
         core, ours, own = _timed(constrained, targets, max(1, effort.timed_runs // 5))
         ratio = spread(ours)[0] / spread(own)[0]
         most = MOST_MILLISECONDS[constrained.count]
@@ -378,10 +376,10 @@ def rotation_table(effort: Effort) -> Table:
             f"{spread(angles[0])[1]:.1f} / {spread(angles[0])[2]:.1f}",
             f"{met[1]}/{count}",
             f"{spread(angles[1])[1]:.1f} / {spread(angles[1])[2]:.1f}",
-            f"{spread(times)[0]:.1f} / {spread(times)[1]:.1f}",
+            median_p95(times),
             f"{sum(ratio > SMOOTH for ratio in ratios)}/{len(ratios)}",
             f"{max(ratios):.1f}",
-            f"{spread(moves)[0]:.1f} / {spread(moves)[1]:.1f}",
+            median_p95(moves),
         )
         rows.append(Row(cells, met[0] >= met[1]))
         totals = [before + more for before, more in zip(totals, (met[0], met[1], count), strict=True)]
@@ -552,7 +550,7 @@ def _degrees(constrained: ConstrainedBones, found: Found) -> float:
     return math.degrees(worst_violation(constrained, found.frames))
 
 
-def _timed(constrained: ConstrainedBones, targets: Array, runs: int) -> tuple[list[float], list[float], list[float]]:
+def _timed(constrained: ConstrainedBones, targets: Array, runs: int) -> list[list[float]]:
     new_scene()
     joints = constrained.rest().positions
     obj, target = make_armature(joints), make_target()
@@ -580,15 +578,7 @@ def _timed(constrained: ConstrainedBones, targets: Array, runs: int) -> tuple[li
         own_target.location = position.tolist()
         layer.update()
 
-    times: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for run in range(runs + 1):
-        for position in targets[:5] if run == 0 else targets:  # what is done once is not what a user waits for
-            for action, kept in zip((core, ours, own), times, strict=True):
-                start = time.perf_counter()
-                action(position)
-                if run:
-                    kept.append(time.perf_counter() - start)
-    return times
+    return times_in_turn((core, ours, own), list(targets), runs)
 
 
 # Poles

@@ -14,7 +14,7 @@ import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
 
-from .problems import Array
+from .problems import Array, generator
 
 Range = tuple[float, float]
 """Smallest and largest angle about an axis, degrees."""
@@ -176,6 +176,13 @@ def posed(constrained: ConstrainedBones, swings: Array) -> Pose:
             joints[-1] + turned(frame, np.broadcast_to((0.0, 1.0 / constrained.count, 0.0), joints[-1].shape))
         )
     return Pose(np.stack(joints, axis=-2), np.stack([*frames, frame], axis=-2))
+
+
+def feasible_targets(constrained: ConstrainedBones, count: int) -> Array:
+    """Return targets (count, 3), the same for all that are compared: the tips of feasible poses."""
+    return posed(constrained, feasible_swings(generator("limits", constrained.name), constrained, count)).positions[
+        :, -1
+    ]
 
 
 # How far outside

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 from bpy.types import Object
-from mathutils import Quaternion
 
 from fabrik_addon.core import Goals, Options, solve
+from fabrik_addon.core.math.quaternion_arrays import angle_between
 
 from .blender_chain import (
     LAST,
@@ -116,15 +116,10 @@ def _differences(count: int, has_pole: bool, number: int) -> tuple[Array, Array,
         apart.append(farthest(ours, found.positions))
         away, core_away = (float(np.linalg.norm(joints[-1] - position)) for joints in (ours, found.positions))
         farther.append(away - core_away)
-        left = _turn(obj.pose.bones[-1].matrix.to_quaternion(), desired)
-        turned.append(left - _turn(Quaternion(found.rotations[-1].tolist()), desired))
+        reached = np.array([obj.pose.bones[-1].matrix.to_quaternion()[:], found.rotations[-1]])
+        left, core_left = angle_between(reached, np.array(desired))
+        turned.append(left - core_left)
     return np.array(apart), np.array(farther), np.array(turned)
-
-
-def _turn(a: Quaternion, b: Quaternion) -> float:
-    """Return the angle from one rotation to another, radians."""
-    w, x, y, z = a.rotation_difference(b)[:]
-    return 2.0 * math.atan2(math.hypot(x, y, z), abs(w))
 
 
 def _times(count: int, has_pole: bool, effort: Effort) -> tuple[str, str, float]:

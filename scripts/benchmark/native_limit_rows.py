@@ -13,9 +13,9 @@ from fabrik_addon.core import Goals, solve
 
 from .blender_chain import add_chain, constrain, joints_of, make_armature, make_target, new_scene, register, view_layer
 from .limit_rows import NEAR, limit_bones
-from .limit_sets import SETS, ConstrainedBones, feasible_swings, posed, worst_violation
+from .limit_sets import SETS, ConstrainedBones, feasible_targets, worst_violation
 from .native_chain import make_native, side_by_side
-from .problems import Array, Effort, generator
+from .problems import Array, Effort
 from .report import Row, Table
 
 MOST_VIOLATED = 1e-3
@@ -30,9 +30,7 @@ def limits_table(effort: Effort) -> Table:
     register()
     rows, totals = [], [0, 0, 0]
     for constrained in SETS:
-        targets = posed(
-            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
-        ).positions[:, -1]
+        targets = feasible_targets(constrained, effort.targets)
         hits, violated = _reached(constrained, targets)
         chain, rest = constrained.chain(), constrained.rest()
         core = sum(bool(solve(chain, rest, Goals(target[None])).error[0] <= NEAR) for target in targets)

@@ -16,6 +16,7 @@ from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.rig.properties import settings_of
 from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, rotation_of
 
 from .blender_chain import add_metarig, make_target, new_scene, register, view_layer
@@ -190,13 +191,8 @@ def _turns(chain: MetarigChain, path: Array) -> Array:
     for position in path:
         target.location = position
         view_layer().update()
-        frames.append([_own_rotation(bone) for bone in bones])
-    steps = zip(frames, [*frames[1:], frames[0]], strict=True)
-    return np.array([max(_angle(a, b) for a, b in zip(*step, strict=True)) for step in steps])
-
-
-def _angle(a: Quaternion, b: Quaternion) -> float:
-    return 2.0 * math.acos(min(abs(a.dot(b)), 1.0))
+        frames.append([_own_rotation(bone)[:] for bone in bones])
+    return angle_between(np.array(frames), np.roll(frames, -1, axis=0)).max(axis=1)
 
 
 def _own_rotation(bone: PoseBone) -> Quaternion:

@@ -178,7 +178,7 @@ def playback_table(effort: Effort) -> Table:
     times: dict[str, list[float]] = {"native": [], "Blender's own": []}
     for _ in range(max(1, effort.timed_runs // 5)):
         for kind, make in zip(times, (_native_limb, _own_limb), strict=True):
-            times[kind] += _playback(make, CHARACTERS)
+            times[kind] += _playback(make)
     ratio = spread(times["native"])[0] / spread(times["Blender's own"])[0]
     return Table(
         title=f"Native rigs: {CHARACTERS} characters with four limbs each, playback",
@@ -192,11 +192,11 @@ def playback_table(effort: Effort) -> Table:
     )
 
 
-def _playback(make: Callable[[Object, list[str]], None], characters: int) -> list[float]:
+def _playback(make: Callable[[Object, list[str]], None]) -> list[float]:
     new_scene()
     assert bpy.context.scene is not None
     scene = bpy.context.scene
-    for number in range(characters):
+    for number in range(CHARACTERS):
         make(*_character(number))
     times = []
     for frame in range(1, 3 * FRAMES):

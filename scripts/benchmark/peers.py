@@ -18,8 +18,8 @@ from fabrik_addon.core import Goals, Options, plain_chain, solve
 
 from .blender_chain import LAST, constrain, make_armature, make_target, new_scene, view_layer
 from .limit_rows import limit_bones
-from .limit_sets import SETS, ConstrainedBones, feasible_swings, posed
-from .problems import RESTS, Array, Effort, generator, link_lengths, pose_along
+from .limit_sets import SETS, ConstrainedBones, feasible_targets
+from .problems import RESTS, Array, Effort, link_lengths, pose_along
 from .report import Cell, Row, Table, microseconds
 from .solver_rows import RANGES, TOLERANCE, problems_of
 
@@ -98,10 +98,7 @@ the others as they are.""",
 def _limits_table(python: Path, effort: Effort) -> Table:
     rows = []
     for constrained in SETS:
-        targets = posed(
-            constrained, feasible_swings(generator("limits", constrained.name), constrained, effort.targets)
-        ).positions[:, -1]
-        targets = targets[:MOST]
+        targets = feasible_targets(constrained, effort.targets)[:MOST]
         joints = constrained.rest().positions
         rows.append(_row((constrained.name,), "ours", _ours(joints, targets, constrained)))
         if _hinges(constrained) is None:

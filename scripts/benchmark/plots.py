@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -48,7 +49,8 @@ def draw_all(folder: Path, effort: Effort) -> list[Path]:
         ("solvers-reach", _draw_reach),
         ("solvers-planar", _draw_planar),
     ):
-        figure = draw(effort)
+        figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
+        draw(figure, axes, effort)
         path = folder / f"{name}.png"
         # No date and no version: the same measurement gives the same file.
         figure.savefig(path, dpi=80, metadata={"Software": None})
@@ -57,9 +59,8 @@ def draw_all(folder: Path, effort: Effort) -> list[Path]:
     return drawn
 
 
-def _draw_error(effort: Effort) -> Figure:
+def _draw_error(figure: Figure, axes: Sequence[Axes], effort: Effort) -> None:
     """Draw the median error after so many iterations."""
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     numbers = np.unique(np.geomspace(1, 200, 16).astype(int))
     for axis, (least, most) in zip(axes, ((0.2, 0.95), (0.97, 0.999)), strict=True):
         joints, targets = problems_of(10, "bent", least, most, effort.targets)
@@ -78,7 +79,6 @@ def _draw_error(effort: Effort) -> Figure:
     axes[0].set_ylabel("median error / chain length")
     axes[1].legend(fontsize="small", loc="lower left")
     figure.suptitle("10 links: error against iteration (FABRIK before its exact finish)")
-    return figure
 
 
 def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
@@ -94,9 +94,8 @@ def _error_of_sweeps(joints: Array, targets: Array, iterations: int) -> float:
     return max(float(np.median(np.linalg.norm(np.array(swept[-1]) - targets.T, axis=0))), STOP)
 
 
-def _draw_time(effort: Effort) -> Figure:
+def _draw_time(figure: Figure, axes: Sequence[Axes], effort: Effort) -> None:
     """Draw the median time of a solve for chains of more and more links."""
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     links = [count for count in (2, 3, 5, 10, 20, 30, 50, 100) if count <= effort.longest]
     for axis, (least, most) in zip(axes, ((0.2, 0.95), (0.97, 0.999)), strict=True):
         for solver in SHOWN:
@@ -115,12 +114,10 @@ def _draw_time(effort: Effort) -> Figure:
     axes[0].set_ylabel("ms a solve, median")
     axes[0].legend()
     figure.suptitle(f"Time against number of links, tolerance {TOLERANCE:g}")
-    return figure
 
 
-def _draw_reach(effort: Effort) -> Figure:
+def _draw_reach(figure: Figure, axes: Sequence[Axes], effort: Effort) -> None:
     """Draw how many targets are reached in 64 iterations, by their distance."""
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     edges = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.999])
     for axis, count in zip(axes, (3, 10), strict=True):
         for solver in SHOWN:
@@ -135,12 +132,10 @@ def _draw_reach(effort: Effort) -> Figure:
     axes[0].set_ylabel("% reached in 64 iterations")
     axes[0].legend(loc="lower left")
     figure.suptitle(f"Reach rate against reach, tolerance {TOLERANCE:g}")
-    return figure
 
 
-def _draw_planar(_effort: Effort) -> Figure:
+def _draw_planar(figure: Figure, axes: Sequence[Axes], _effort: Effort) -> None:
     """Draw the joints of a planar arm on its way to a target out of reach, damped and undamped."""
-    figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), sharey=True, layout="constrained")
     frames = np.arange(FRAMES + 1)
     leaves = int(np.argmax(np.linalg.norm(path_to(BEYOND), axis=1) > 30.0)) + 1
     both = (
@@ -158,7 +153,6 @@ def _draw_planar(_effort: Effort) -> Figure:
     axes[0].set_ylabel("degrees")
     axes[0].legend(loc="lower left")
     figure.suptitle("A planar arm of 15, 10 and 5 on its way to (-35, 5)")
-    return figure
 
 
 def _plot(axis: Axes, solver: str, x: ArrayLike, y: ArrayLike) -> None:

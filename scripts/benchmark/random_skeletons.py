@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -428,14 +429,6 @@ def _legs_around(maker: _Maker, root: int, pairs: int) -> None:
             maker.chain(words, body, points, [("LIMB", side)] * segments)
 
 
-def _spider(maker: _Maker, root: int) -> None:
-    _legs_around(maker, root, 4)
-
-
-def _insect(maker: _Maker, root: int) -> None:
-    _legs_around(maker, root, 3)
-
-
 def _octopus(maker: _Maker, root: int) -> None:
     """Add arms all around; none of them is in the plane of symmetry."""
     body = maker.add("Mantle", root, 0.4 * UP, 0.9 * UP)
@@ -507,8 +500,8 @@ KINDS: dict[str, Callable[[_Maker, int], None]] = {
     "quadruped": _quadruped,
     "bird": _bird,
     "centaur": _centaur,
-    "insect": _insect,
-    "spider": _spider,
+    "insect": partial(_legs_around, pairs=3),
+    "spider": partial(_legs_around, pairs=4),
     "octopus": _octopus,
     "snake": _snake,
     "fish": _fish,

@@ -107,6 +107,12 @@ def counts(values: ArrayLike) -> str:
     return " / ".join(f"{value:.0f}" for value in spread(values))
 
 
+def median_p95(values: ArrayLike) -> str:
+    """Return median / 95th percentile as text."""
+    median, high, _ = spread(values)
+    return f"{median:.1f} / {high:.1f}"
+
+
 def microseconds(seconds: ArrayLike) -> str:
     """Return median / 95th percentile of times as text, in microseconds."""
     median, high, _ = spread(np.asarray(seconds, float) * 1e6)

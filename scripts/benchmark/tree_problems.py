@@ -66,7 +66,7 @@ def _bones(rows: Sequence[tuple[str, Array, Array, str | None]], tips: tuple[str
     return Bones(tuple(names), np.array(heads), np.array(tails), tuple(parents), tips)
 
 
-def tree_of(bones: Bones, weights: Sequence[float] | None = None) -> tuple[Chain, Pose]:
+def tree_of(bones: Bones) -> tuple[Chain, Pose]:
     """Return the core's tree of bones and its pose at rest: joints are heads, and the tips' tails after them."""
     count, effectors = len(bones.names), len(bones.tips)
     parents = [-1 if parent is None else bones.names.index(parent) for parent in bones.parents]
@@ -79,7 +79,7 @@ def tree_of(bones: Bones, weights: Sequence[float] | None = None) -> tuple[Chain
         parents=np.array(parents),
         lengths=lengths,
         tips=np.arange(count, count + effectors),
-        weights=np.ones(effectors) if weights is None else np.array(weights),
+        weights=np.ones(effectors),
         names=(*bones.names, *bones.tips),
     )
     frames = np.zeros((count + effectors, 4))

@@ -22,7 +22,7 @@ from fabrik_addon.core import Chain, Goals, Options, Pose, Status, plain_chain, 
 
 from .blender_chain import add_metarig, make_empty, new_scene, register, rest, view_layer
 from .problems import Array, Effort, generator
-from .report import Row, Table, microseconds, spread
+from .report import Row, Table, median_p95, microseconds, spread
 from .tree_problems import Bones, hand_bones, tree_of, turned_tips, y_bones
 
 SETS = (("Y, 10 bones, 2 effectors", y_bones(), 0.8), ("hand, 26 bones, 5 effectors", hand_bones(), 0.8))
@@ -289,7 +289,7 @@ def posable_human(with_limits: bool) -> Object:
     return obj
 
 
-def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[FabrikChain], share: float) -> None:
+def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[FabrikChain]) -> None:
     """Turn the chains' bones at random, inside their limits, and update."""
     turned: set[str] = set()
     for chain in chains:
@@ -304,7 +304,7 @@ def _take_feasible_pose(obj: Object, rng: np.random.Generator, chains: Sequence[
                 low = high = 0.0
             elif not getattr(bone, f"use_ik_limit_{axis}"):
                 low, high = -0.3, 0.3
-            angles.append(share * rng.uniform(low, high))
+            angles.append(SHARE * rng.uniform(low, high))
         # A swing after a twist, each well inside: that is what the limits speak of.
         twist = Quaternion((0.0, 1.0, 0.0), angles[1])
         swing = Vector((0.7 * angles[0], 0.0, 0.7 * angles[2])) if angles[0] and angles[2] else Vector()
@@ -341,19 +341,19 @@ def _human_reach_row(effort: Effort, with_limits: bool) -> Row:
     length = _length(obj, chains)
     errors, times = [], []
     for _ in range(effort.targets):
-        _take_feasible_pose(obj, rng, chains, SHARE)
+        _take_feasible_pose(obj, rng, chains)
         for chain in chains:
             chain.target.location = obj.matrix_world @ obj.pose.bones[chain.tip].tail
         rest(obj)
         view_layer().update()
         begin = time.perf_counter()
         solve_chains(view_layer(), obj, chains)
-        times.append(time.perf_counter() - begin)
+        times.append(1e3 * (time.perf_counter() - begin))
         position_errors = [obj.pose.bones[chain.tip].tail - chain.target.location for chain in chains]
         errors.append(max(error.length for error in position_errors) / length)
     hits = int(np.sum(np.array(errors) <= 1e-3))
     name = "root fixed, within limits" if with_limits else "root fixed, limits not looked at"
-    return Row((name, f"{hits}/{len(errors)}", max(errors), _milliseconds(times)), hits == len(errors))
+    return Row((name, f"{hits}/{len(errors)}", max(errors), median_p95(times)), hits == len(errors))
 
 
 def _human_pin_row(effort: Effort) -> tuple[Row, float]:
@@ -377,18 +377,13 @@ def _human_pin_row(effort: Effort) -> tuple[Row, float]:
         hand.target.location = tip + Vector(rng.uniform((-0.9, -0.8, -0.9), (0.3, 0.3, 0.3)).tolist())
         begin = time.perf_counter()
         solve_chains(view_layer(), obj, used)
-        times.append(time.perf_counter() - begin)
+        times.append(1e3 * (time.perf_counter() - begin))
         now = [obj.pose.bones[chain.tip].tail for chain in used[1:]]
         moved = max(moved, *((a - b).length for a, b in zip(now, feet, strict=True)))
         reached += hand.status == 'REACHED'
     moved /= _length(obj, used)
-    cells = ("root moving, feet pinned, left hand pulled", f"{reached}/{effort.targets}", moved, _milliseconds(times))
+    cells = ("root moving, feet pinned, left hand pulled", f"{reached}/{effort.targets}", moved, median_p95(times))
     return Row(cells, moved <= 1e-4), moved
-
-
-def _milliseconds(seconds: Sequence[float]) -> str:
-    median, high, _ = spread(np.array(seconds) * 1e3)
-    return f"{median:.1f} / {high:.1f}"
 
 
 def _length(obj: Object, chains: Sequence[FabrikChain]) -> float:

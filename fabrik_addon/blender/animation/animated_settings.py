@@ -22,7 +22,6 @@ def chains_to_bake(armature: Object, only_active: bool) -> list[FabrikChain]:
     A chain that is disabled at the present frame may be enabled at another one, and is then baked at that frame.
 
     Args:
-        armature: object with the chains.
         only_active: the active chain alone.
 
     Raises:
@@ -70,8 +69,6 @@ def animated_settings(paths: Iterable[str], armature: Object, chain_name: str) -
 
     Args:
         paths: of the animated and driven properties, as ``animated_paths`` returns them.
-        armature: object with the chain.
-        chain_name: of the chain.
     """
     prefix = f"fabrik.chains[{settings_of(armature).chains.find(chain_name)}]."
     return {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}

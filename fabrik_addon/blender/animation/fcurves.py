@@ -10,7 +10,8 @@ measures this cubic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,9 +26,10 @@ from numpy.typing import NDArray
 
 from ...core import Array, FabrikError
 from ..rig.item_animation import check_not_linked
+from ..solving.stored_values import StoredValues, store_values
 
 if TYPE_CHECKING:
-    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene
+    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene, ViewLayer
 
     from ..solving.stored_values import Property
 
@@ -72,7 +74,6 @@ def write_keys(curve: FCurve, keys: Keys) -> None:
     """Replace a curve's keys.
 
     Args:
-        curve: to be changed.
         keys: in order of time. Attributes that newly added keys have already are not written again.
     """
     points = curve.keyframe_points
@@ -100,7 +101,6 @@ def _bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, f
     """Replace a curve's keys in a span of time; the keys before and after it keep every attribute.
 
     Args:
-        curve: to be changed.
         times: (K,) of the new keys, ascending, in the action's time.
         values: (K,) of the new keys.
         span: times between which keys are replaced, both included.
@@ -168,6 +168,32 @@ def _enum(name: str, item: str) -> int:
     return int(bpy.types.Keyframe.bl_rna.properties[name].enum_items[item].value)  # type: ignore[attr-defined]
 
 
+@contextmanager
+def undone_after_error(
+    view_layer: ViewLayer, objects: Sequence[Object], edits: Collection[ActionEdit]
+) -> Iterator[StoredValues]:
+    """WRITE: undo what was edited inside after an error, and where a generator is closed there.
+
+    Args:
+        view_layer: updated.
+        objects: whose channels are stored, besides whatever is animated (``store_values``).
+        edits: of their actions; others may be added inside.
+
+    Yields:
+        the stored values, to be restored where no curve has other ones.
+    """
+    stored = store_values(view_layer, objects)
+    try:
+        yield stored
+    except BaseException:  # GeneratorExit too
+        for edit in edits:
+            edit.restore()
+        view_layer.update()
+        stored.restore()
+        view_layer.update()
+        raise
+
+
 @dataclass
 class ActionEdit:
     """An object's action, made where there is none, with a record of every change, so that ``restore`` undoes them."""
@@ -217,7 +243,6 @@ class ActionEdit:
         """WRITE: replace the keys of a channel's curves in a span of time; those before and after keep every attribute.
 
         Args:
-            channel: to be keyed.
             times: (K,) of the new keys, ascending, in the action's time.
             values: (K, C) of the new keys.
             span: times between which keys are replaced, both included.
@@ -262,6 +287,11 @@ class ActionEdit:
         if animation is None or not animation.use_tweak_mode:
             return times
         return np.array([animation.nla_tweak_strip_time_to_scene(time, invert=True) for time in times], float)
+
+    def span(self, frames: tuple[float, float]) -> tuple[float, float]:
+        """Return the first and the last frame of the scene as times of the action."""
+        first, last = self.times(frames).tolist()
+        return first, last
 
     def done(self) -> None:
         """Tag the action and the object for evaluation, after curves were changed."""

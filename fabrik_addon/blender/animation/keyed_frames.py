@@ -32,8 +32,6 @@ def frames_to_bake(
 
     Args:
         scene: whose frames they are.
-        armature: object with the chains.
-        chains: to be baked.
         span: first and last frame.
         step: frames from one to the next.
         only_keyed: the frames at which something is keyed that the chains depend on, and no others.

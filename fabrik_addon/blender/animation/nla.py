@@ -43,7 +43,6 @@ def remapped(
     Args:
         edit: of the action.
         bone: with the channel.
-        channel: to be keyed.
         frames: (F,) of the scene.
         times: (F,) the same in the action's time.
         values: (F, C) desired after the NLA's blending.

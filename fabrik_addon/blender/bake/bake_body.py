@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import Array, FabrikError, Status
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, remapping_of
+from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
 from ..animation.nla import needs_remapping
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
@@ -24,7 +24,6 @@ from ..rig.targets_and_poles import check_evaluated
 from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
-from ..solving.stored_values import store_values
 from .group_track import ChannelKey, UnreachedFrame, channel_of
 
 if TYPE_CHECKING:
@@ -55,20 +54,14 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
     armature = work.armature
     work.view_layer.update()
     check_evaluated(work.view_layer, armature, f"'{armature.name}'")
-    stored, edit = store_values(work.view_layer, [armature]), ActionEdit(armature, remapping_of(work.scene))
-    try:
+    edit = ActionEdit(armature, remapping_of(work.scene))
+    with undone_after_error(work.view_layer, [armature], [edit]) as stored:
         if needs_remapping(armature.animation_data):
             raise FabrikError(f"'{armature.name}' can't be keyed: the NLA blends its action with others")
         rows, unreached = _solved(work)
         _write(work, edit, rows)
         work.view_layer.update()
         stored.restore(but=edit.changed)
-    except BaseException:
-        edit.restore()
-        work.view_layer.update()
-        stored.restore()
-        work.view_layer.update()
-        raise
     work.view_layer.update()
     return unreached
 
@@ -104,7 +97,6 @@ def _solved_frame(
     """READ and solve a frame; return its channels and the solved chains, none where nothing is followed.
 
     Args:
-        view_layer: with the armature.
         armature: evaluated at the frame.
         previous: the chains of the frame before. The solve starts from them unless pins make it a tree of others.
     """
@@ -149,9 +141,9 @@ def _connected(armature: Object, key: ChannelKey, values: dict[int, _Values]) ->
 
 def _write(work: FrameRange, edit: ActionEdit, rows: dict[ChannelKey, Array]) -> None:
     """WRITE: channels into curves."""
-    times, edges = edit.times(work.frames), edit.times(work.span)
+    times, span = edit.times(work.frames), edit.span(work.span)
     for key, values in rows.items():
         edit.check(channel_of(work.armature, key), values.shape[1])
     for key, values in rows.items():
-        edit.bake(channel_of(work.armature, key), times, values, (float(edges[0]), float(edges[1])))
+        edit.bake(channel_of(work.armature, key), times, values, span)
     edit.done()

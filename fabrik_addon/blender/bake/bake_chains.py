@@ -23,20 +23,20 @@ from ...core.math.operations import IntegerArray
 from ...core.math.quaternion_arrays import angle_between, from_values
 from ..animation.animated_settings import animated_paths, animated_settings
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, Channel, remapping_of
+from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping, remapped
 from ..rig.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
-from ..solving.stored_values import StoredValues, store_values
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
     from ..rig.properties import FabrikChain
+    from ..solving.stored_values import StoredValues
 
 FRAMES_PER_BATCH = 2000
 """Frames that are solved as one batch: larger batches are no faster, and need more memory."""
@@ -54,8 +54,6 @@ def bake_chains(
     """Key the solved pose of chains at every frame. Closing the generator restores everything.
 
     Args:
-        work: armature and frames.
-        chains: to be baked.
         tolerance: largest change of a rotation (radians) at frames whose keys are left out; None keys all frames.
 
     Yields:
@@ -69,19 +67,16 @@ def bake_chains(
     """
     armature, view_layer = work.armature, work.view_layer
     view_layer.update()
-    stored, edit = store_values(view_layer, [armature]), ActionEdit(armature, remapping_of(work.scene))
+    edit = ActionEdit(armature, remapping_of(work.scene))
     inheritance = [(bone, bone.inherit_scale) for bone in armature.data.bones]
-    try:
-        return (yield from _bake(work, chains, edit, stored, tolerance))
-    except BaseException:  # GeneratorExit too: the generator was closed
-        edit.restore()
-        for bone, mode in inheritance:
-            if bone.inherit_scale != mode:
-                bone.inherit_scale = mode
-        view_layer.update()
-        stored.restore()
-        view_layer.update()
-        raise
+    with undone_after_error(view_layer, [armature], [edit]) as stored:
+        try:
+            return (yield from _bake(work, chains, edit, stored, tolerance))
+        except BaseException:  # GeneratorExit too: the generator was closed
+            for bone, mode in inheritance:
+                if bone.inherit_scale != mode:
+                    bone.inherit_scale = mode
+            raise
 
 
 def _bake(
@@ -237,8 +232,7 @@ def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], toleranc
     for name in sorted(set().union(*(track.aligned for track in tracks))):
         armature.data.bones[name].inherit_scale = ALIGNED
     every = {key: values for track in tracks for key, values in track.values.items() if key in track.changed}
-    times, edges = edit.times(work.frames), edit.times(work.span)
-    span = (float(edges[0]), float(edges[1]))
+    times, span = edit.times(work.frames), edit.span(work.span)
     length = max(snapshot.chain.total_length for track in tracks for snapshot in track.group.snapshots)
     is_remapped = needs_remapping(armature.animation_data)
     written = []

@@ -234,7 +234,6 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
 
     Args:
         group: read at the first frame.
-        armature: its object.
     """
     snapshot = group.snapshots[0]
     if len(group.snapshots) != 1 or snapshot.target_bone in snapshot.moving:

@@ -230,7 +230,6 @@ def plain_tree_of(group: Group, armature: Object) -> PlainTree | None:
 
     Args:
         group: read at the first frame.
-        armature: its object.
     """
     read, snapshots = group.tree, group.snapshots
     if read is None or any(snapshot.influence < 1.0 for snapshot in snapshots):

@@ -276,7 +276,6 @@ class Track:
 
         Args:
             numbers: of the frames, ascending.
-            armature: object of the group.
         """
         for key, values in self.values.items():
             bone = armature.pose.bones[key[0]]

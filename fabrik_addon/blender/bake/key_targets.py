@@ -20,19 +20,18 @@ from mathutils import Matrix, Quaternion, Vector
 from ...core import Array, FabrikError, Pose
 from ...core.goals.pole_path import steady_poles
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, Channel, remapping_of
+from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping
 from ..rig.rotation_channel import channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
-from ..setup.move_target import check_rotates, movable, rotation_at, scale_of
+from ..setup.move_target import MovedGoal, check_rotates, movable, rotation_at, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
-from ..solving.stored_values import store_values
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object
 
     from ..rig.properties import FabrikChain
 
@@ -41,32 +40,19 @@ _AT_TARGET = 1e-4
 
 
 @dataclass(frozen=True)
-class _Path:
+class _Path(MovedGoal):
     """The desired positions and rotations of one target or pole, frame by frame."""
 
-    what: str
-    """Name of the target or pole in messages, such as "Chain 'arm': its target"."""
-    obj: Object
-    bone_name: str
-    """Of the target's bone; empty where the object itself is the target."""
     positions: Array
     """(F, 3) in the world."""
     rotations: Array | None
     """(F, 4) in the armature's space; None where the chain takes no rotation."""
-    length: float
-    """Of the chain, in the world."""
-
-    @property
-    def owner(self) -> Object | PoseBone:
-        """The object or bone that is keyed."""
-        return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
 
 def snap_frames(work: FrameRange, chains: Sequence[FabrikChain]) -> Generator[float, None, int]:
     """Key targets to the tips of chains, and poles to where they bend. Closing the generator restores everything.
 
     Args:
-        work: armature and frames.
         chains: whose targets and poles are keyed.
 
     Yields:
@@ -84,9 +70,8 @@ def snap_frames(work: FrameRange, chains: Sequence[FabrikChain]) -> Generator[fl
     objects = [armature, *sorted((obj for obj in owners if obj is not None), key=lambda obj: obj.name)]
     for chain in chains:
         take_snapshot(view_layer, armature, chain)
-    stored = store_values(view_layer, objects)
     edits: dict[str, ActionEdit] = {}
-    try:
+    with undone_after_error(view_layer, objects, edits.values()) as stored:
         paths = yield from _read_paths(work, chains, objects)
         # Children after their parents: their locations depend on where their parents were keyed to.
         for paths_of_pass in _passes(paths):
@@ -94,13 +79,6 @@ def snap_frames(work: FrameRange, chains: Sequence[FabrikChain]) -> Generator[fl
         view_layer.update()
         stored.restore(but=set().union(*(edit.changed for edit in edits.values())))
         view_layer.update()
-    except BaseException:  # GeneratorExit too: the generator was closed
-        for edit in edits.values():
-            edit.restore()
-        view_layer.update()
-        stored.restore()
-        view_layer.update()
-        raise
     return len(paths)
 
 
@@ -110,7 +88,6 @@ def _read_paths(
     """READ: the chains at every frame; return the paths of their targets and poles.
 
     Args:
-        work: frames and armature.
         chains: whose targets and poles are keyed.
         objects: the armature, the targets and the poles.
     """
@@ -149,7 +126,7 @@ def _paths_of(chain: FabrikChain, snapshots: Sequence[Snapshot], worlds: Sequenc
         if chain.use_rotation:
             turned = np.array([target_rotation(chain, rotation[-1])[:] for rotation in rotations])
         tips = _transformed(to_world, positions[:, -1])
-        paths.append(_Path(f"{name}target", chain.target, chain.subtarget, tips, turned, length))
+        paths.append(_Path(f"{name}target", chain.target, chain.subtarget, length, tips, turned))
     if chain.pole_target is not None:
         first_poles = snapshots[0].goals.poles
         assert first_poles is not None  # chains with a pole object have one in their goals
@@ -157,7 +134,7 @@ def _paths_of(chain: FabrikChain, snapshots: Sequence[Snapshot], worlds: Sequenc
         pole_angles = [chain.pole_angle + angle for angle in angles]
         poles = steady_poles(Pose(np.array(joints), rotations), first_poles[0], POLE_DISTANCE, pole_angles)
         path = _transformed(to_world, poles)
-        paths.append(_Path(f"{name}pole", chain.pole_target, chain.pole_subtarget, path, None, length))
+        paths.append(_Path(f"{name}pole", chain.pole_target, chain.pole_subtarget, length, path, None))
     return paths
 
 
@@ -210,9 +187,9 @@ def _key(
             yield 0.5 + 0.5 * (number + 1) / len(work.frames)
     for path, values in zip(paths, channels, strict=True):
         edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj, remapping_of(work.scene)))
-        times, edges = edit.times(work.frames), edit.times(work.span)
+        times, span = edit.times(work.frames), edit.span(work.span)
         for name, rows in values.items():
-            edit.bake(_channel(path, name), times, np.array(rows), (float(edges[0]), float(edges[1])))
+            edit.bake(_channel(path, name), times, np.array(rows), span)
         edit.done()
     work.view_layer.update()
     _check_keyed(work, paths, objects)

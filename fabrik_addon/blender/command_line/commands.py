@@ -101,7 +101,6 @@ def _chains(
     """Return the chains of an editable armature.
 
     Args:
-        armature: object with the chains.
         names: of the chains; names that the armature doesn't have are passed over.
         choose: returns the chains where no names are given.
 
@@ -176,22 +175,22 @@ def _add_bake_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _whole_number(least: int, most: int) -> Callable[[str], int]:
-    """Return a function that parses a whole number and raises an error outside of bounds."""
+def _whole_number(least: int) -> Callable[[str], int]:
+    """Return a function that parses a whole number and raises an error outside of ``least`` to the last frame."""
 
     def parse(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from None
-        if not least <= number <= most:
-            raise argparse.ArgumentTypeError(f"{number} is not from {least} to {most}")
+        if not least <= number <= LAST_FRAME:
+            raise argparse.ArgumentTypeError(f"{number} is not from {least} to {LAST_FRAME}")
         return number
 
     return parse
 
 
-_frame, _positive = _whole_number(FIRST_FRAME, LAST_FRAME), _whole_number(1, LAST_FRAME)
+_frame, _positive = _whole_number(FIRST_FRAME), _whole_number(1)
 
 
 def _positive_angle(text: str) -> float:

@@ -50,7 +50,6 @@ def write_pose(
     """Write the channels with which bones have desired matrices, update the view layer, and return the old values.
 
     Args:
-        view_layer: of the bones' armature.
         bones: to be posed.
         stretched: names of bones of chains that Blender's IK may stretch: it changes location and scale of these alone.
         desired: matrices of all bones in armature space, by name.

@@ -97,7 +97,6 @@ def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: froz
     next time. Without them that wrote other settings than the constraint had, 12 on the wolf that Rigify generates.
 
     Args:
-        armature: object of the chains.
         chains: that were converted back.
         moved: names of the bones of other chains that are enabled; their channels are left as they are.
     """

@@ -43,7 +43,7 @@ from ..rig.last_results import forget_result
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.rotation_channel import has_locks, rotation_from
+from ..rig.rotation_channel import has_locks
 from ..rig.snapshot import take_snapshot
 from ..rig.targets_and_poles import target_position
 from ..rig.wording import plain
@@ -90,8 +90,6 @@ def constraints_to_chains(
     """Make a chain of every IK constraint, and mute the constraint.
 
     Args:
-        view_layer: the armature's.
-        armature: object with the bones.
         bones: whose constraints are converted; None is all of the armature.
 
     Raises:
@@ -241,7 +239,6 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     """WRITE: the settings of a constraint into its chain, which is made where there is none.
 
     Args:
-        armature: object of the bone.
         bone: with the constraint.
         constraint: to be converted.
         count: of the bones that it rotates.
@@ -277,7 +274,6 @@ def _unsupported(
     """Return messages for the settings of a constraint that a chain has no counterpart for.
 
     Args:
-        armature: object of the bone.
         bone: with the constraint.
         constraint: to be converted.
         rotated: the bones that it rotates, tip first.
@@ -311,16 +307,13 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
     """WRITE: mute a constraint, and copy its animation and drivers to the chain; return messages for what can't be."""
     messages = []
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
-    for name in ("influence", "pole_angle"):
-        if name == "pole_angle":
-            path = f"{theirs}.{name}"
-            if driver_of(armature, path) or curve_of(armature, path) or is_in_nla(armature, path):
-                messages.append("its pole angle is animated: the chain has that of this frame")
-            continue
-        carry_driver(armature, f"{theirs}.{name}", f"{ours}.{name}")
-        carry_curve(armature, f"{theirs}.{name}", f"{ours}.{name}")
-        if is_in_nla(armature, f"{theirs}.{name}"):
-            messages.append(INFLUENCE_IN_NLA)
+    influence, pole_angle = f"{theirs}.influence", f"{theirs}.pole_angle"
+    carry_driver(armature, influence, f"{ours}.influence")
+    carry_curve(armature, influence, f"{ours}.influence")
+    if is_in_nla(armature, influence):
+        messages.append(INFLUENCE_IN_NLA)
+    if driver_of(armature, pole_angle) or curve_of(armature, pole_angle) or is_in_nla(armature, pole_angle):
+        messages.append("its pole angle is animated: the chain has that of this frame")
     # A constraint has two properties: "mute" is the inverse of the chain's "enabled".
     for name, is_inverted in (("mute", True), ("enabled", False)):
         path = f"{theirs}.{name}"
@@ -409,12 +402,8 @@ def _rotation_messages(view_layer: ViewLayer, armature: Object, made: Mapping[st
     except FabrikError:
         return []  # _make_solvable has named the chains that can't be solved
     for solved in found:
-        bones = solved.snapshot.bones
-        angles = {
-            bone.name: 2.0 * math.acos(min(1.0, abs(bones.rotations[i].dot(rotation_from(bone, channel)))))
-            for i, (bone, channel) in zip(bones.free, solved.channels, strict=True)
-        }
-        worst = max(angles, key=lambda name: angles[name])
+        angles = solved.rotated_by
+        worst = max(angles, key=angles.__getitem__)
         if solved.snapshot.name in made and angles[worst] > _VISIBLE_ROTATION:
             name, angle = made[solved.snapshot.name], math.degrees(angles[worst])
             has_pole = solved.snapshot.goals.poles is not None

@@ -48,11 +48,6 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
 
     A muted constraint with the same bones, target and pole is used again, with its animation and its drivers.
 
-    Args:
-        view_layer: the armature's.
-        armature: object with the chains.
-        chains: to be converted.
-
     Raises:
         FabrikError: there are no chains, or none of them can be a constraint; then nothing has changed.
     """
@@ -156,8 +151,6 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
     """WRITE: the settings of a chain into a constraint.
 
     Args:
-        armature: object of the chain.
-        chain: to be converted.
         constraint: of the chain's tip bone.
         is_new: whether the constraint's pole angle is meaningless, because it was made for this chain.
     """

@@ -67,9 +67,7 @@ class BaseDrag(ABC):
         """Begin a drag; nothing changes yet.
 
         Args:
-            view_layer: with the armature.
             armature: object in Pose mode.
-            grab: the dragged point.
             pins: which other chains' ends are held, an item of the operator's property.
 
         Raises:

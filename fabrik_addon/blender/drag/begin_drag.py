@@ -34,7 +34,6 @@ def begin_drag(
     """Begin the drag of a bone, or of the control that it follows.
 
     Args:
-        view_layer: with the armature.
         armature: object in Pose mode.
         bone: name of the bone that was chosen.
         grab: which of its points, one of the items of the operator's property; not 'TARGET'.

@@ -109,7 +109,6 @@ class BodyDrag(BaseDrag):
         """Begin a drag; nothing changes yet.
 
         Args:
-            view_layer: with the armature.
             armature: object in Pose mode, with a body.
             name: of a handle, or of one of the body's bones: its first handle, or else its tail is dragged.
             pins: kept for the redo panel; the body's own handles say what is held.

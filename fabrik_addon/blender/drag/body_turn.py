@@ -47,7 +47,6 @@ class BodyTurn(BodyDrag):
         """Begin a turn; nothing changes yet.
 
         Args:
-            view_layer: with the armature.
             armature: object in Pose mode, with a body.
             name: of a handle, or of its bone.
             follows: which bones of the body follow.

@@ -25,7 +25,6 @@ class BoneMove(BaseDrag):
         """Begin a drag; nothing changes yet.
 
         Args:
-            view_layer: with the armature.
             armature: object in Pose mode.
             bone: name of a bone with a free location.
             pins: kept for the redo panel; nothing is held.

@@ -69,7 +69,6 @@ class ChainDrag(BaseDrag):
         """Begin a drag; nothing changes yet.
 
         Args:
-            view_layer: with the armature.
             armature: object in Pose mode.
             grab: the dragged point.
             chain_count: number of bones that rotate if a bone is dragged; more than there are, and 0, is all.

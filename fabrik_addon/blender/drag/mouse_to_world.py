@@ -39,6 +39,12 @@ class Lock:
         return f"along {self.space.lower()} {_AXIS_LABELS[self.axis]}"
 
 
+def next_lock(lock: Lock | None, axis: int, is_plane: bool) -> Lock | None:
+    """Return the lock after a key of an axis: first of the world, then the local one, then none, as Blender's own."""
+    of_world, local = Lock(axis, is_plane, 'GLOBAL'), Lock(axis, is_plane, 'LOCAL')
+    return local if lock == of_world else None if lock == local else of_world
+
+
 @dataclass
 class NumberInput:
     """Up to three numbers typed in mid-drag, one for each direction of movement."""
@@ -141,10 +147,8 @@ class DragPointer:
         return self._origin + self._travel + PRECISE_FACTOR * self._precise_travel
 
     def press_axis(self, axis: int, is_plane: bool) -> None:
-        """Lock an axis or plane: first of the world, then the local one, then none, as in Blender's own transform."""
-        spaces = {None: 'GLOBAL', Lock(axis, is_plane, 'GLOBAL'): 'LOCAL', Lock(axis, is_plane, 'LOCAL'): None}
-        space = spaces.get(self.lock, 'GLOBAL')
-        self.lock = None if space is None else Lock(axis, is_plane, space)  # type: ignore[arg-type]
+        """Lock an axis or plane (``next_lock``)."""
+        self.lock = next_lock(self.lock, axis, is_plane)
         self.numbers.active = min(self.numbers.active, self.number_count - 1)
 
     @property

@@ -42,7 +42,6 @@ def snapped(
     Args:
         scene: with its snapping settings.
         depsgraph: evaluated.
-        pointer: of the drag.
         position: desired position, world space.
         armature: the meshes that it deforms or carries are skipped.
         step: distance of the grid's lines, Blender units.

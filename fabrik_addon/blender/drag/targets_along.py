@@ -26,7 +26,6 @@ def chains_ending_at(armature: Object, bone_name: str, use_tail: bool) -> list[F
     With X-axis mirror on they are joined by those of the bone on the other side.
 
     Args:
-        armature: object with the bone.
         bone_name: of the dragged bone.
         use_tail: whether its tail is dragged; else its head, where a chain of its parent may end.
     """
@@ -55,7 +54,6 @@ def solved_as_chain(
 
     Args:
         view_layer: evaluated, with nothing changed since.
-        armature: object with the bones.
         dragged: the bones that are dragged, read as a chain without settings.
         chains: that end at the dragged bone.
     """

@@ -12,7 +12,7 @@ import math
 
 from mathutils import Matrix, Quaternion, Vector
 
-from .mouse_to_world import PRECISE_FACTOR, Lock, NumberInput
+from .mouse_to_world import PRECISE_FACTOR, Lock, NumberInput, next_lock
 from .view_projection import View
 
 _LEAST_POINTER_RADIUS = 4.0
@@ -56,10 +56,8 @@ class TurnPointer:
             self._angle += turn * (PRECISE_FACTOR if is_precise else 1.0)
 
     def press_axis(self, axis: int) -> None:
-        """Lock an axis: first of the world, then the local one, then none."""
-        spaces = {None: 'GLOBAL', Lock(axis, False, 'GLOBAL'): 'LOCAL', Lock(axis, False, 'LOCAL'): None}
-        space = spaces.get(self.lock, 'GLOBAL')
-        self.lock = None if space is None else Lock(axis, False, space)  # type: ignore[arg-type]
+        """Lock an axis (``next_lock``)."""
+        self.lock = next_lock(self.lock, axis, is_plane=False)
 
     @property
     def axis(self) -> Vector:

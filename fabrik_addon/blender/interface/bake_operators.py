@@ -34,7 +34,6 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_bake"
     bl_label = "Bake Chains"
-    bl_options = {'REGISTER', 'UNDO'}
 
     only_keyed: BoolProperty(
         name="Only Keyed Frames",

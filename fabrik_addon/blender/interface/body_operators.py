@@ -17,7 +17,7 @@ from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
 from ..translation.messages import report
 from .frame_range_mixin import FrameRangeMixin
-from .operator_mixins import ReportErrorsMixin, key_changes
+from .operator_mixins import ReportErrorsMixin, holds_or_says, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -31,12 +31,9 @@ class HasBodyMixin(ReportErrorsMixin):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not body_of(context.object).parts:
-            cls.poll_message_set("Press Make Body first")  # type: ignore[attr-defined]
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, bool(body_of(context.object).parts), "Press Make Body first"
+        )
 
 
 class _RecogniseMixin:
@@ -78,7 +75,6 @@ class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_body_add"
     bl_label = "Make Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.make_body import make_body
@@ -93,7 +89,6 @@ class POSE_OT_fabrik_body_find(_RecogniseMixin, HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_find"
     bl_label = "Find Again"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.make_body import make_body
@@ -106,7 +101,6 @@ class POSE_OT_fabrik_body_remove(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_remove"
     bl_label = "Remove Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.make_body import remove_body
@@ -119,7 +113,6 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_pull"
     bl_label = "Pull Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     handle: StringProperty(name="Handle", description="Name of the handle, or of its bone", options={'SKIP_SAVE'})
     position: FloatVectorProperty(
@@ -190,7 +183,6 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_follow"
     bl_label = "Follow Objects"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.body_snapshots import following_objects
@@ -216,7 +208,6 @@ class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_bake"
     bl_label = "Bake Body"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..animation.frame_range import FrameRange

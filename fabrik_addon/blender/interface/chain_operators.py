@@ -22,6 +22,7 @@ from .operator_mixins import (
     OnlyActiveMixin,
     PoseModeMixin,
     ReportErrorsMixin,
+    holds_or_says,
     key_changes,
     warn_of_first_solve,
     warn_of_library_limits,
@@ -37,7 +38,6 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_chain_add"
     bl_label = "Add Chain"
-    bl_options = {'REGISTER', 'UNDO'}
 
     chain_count: IntProperty(
         name="Chain Length",
@@ -58,12 +58,9 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if context.active_pose_bone is None:
-            cls.poll_message_set("Select the last bone of the chain")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, context.active_pose_bone is not None, "Select the last bone of the chain"
+        )
 
     def run(self, context: Context) -> None:
         from ..rig.bone_selection import selected_tips, with_opposites
@@ -91,7 +88,6 @@ class POSE_OT_fabrik_target_add(AsBonesMixin, HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_target_add"
     bl_label = "Create Target"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         self.add_goal(context, is_pole=False)
@@ -102,7 +98,6 @@ class POSE_OT_fabrik_pole_add(AsBonesMixin, HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_pole_add"
     bl_label = "Create Pole"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         self.add_goal(context, is_pole=True)
@@ -115,7 +110,6 @@ class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_chain_remove"
     bl_label = "Remove Chain"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.item_animation import animation_goes_along
@@ -135,7 +129,6 @@ class POSE_OT_fabrik_solve(GoalOrPoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_solve"
     bl_label = "Solve"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..solving.solve_chains import solve_chains
@@ -155,7 +148,6 @@ class POSE_OT_fabrik_snap_target(GoalOrPoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_snap_target"
     bl_label = "Snap Targets"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..setup.snap_targets import snap_targets
@@ -170,7 +162,6 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_key_targets"
     bl_label = "Key Targets from Pose"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
         return self.ask(context, confirm_text="Key Targets")
@@ -197,7 +188,6 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_limits_set"
     bl_label = "Set Joint Limits"
-    bl_options = {'REGISTER', 'UNDO'}
 
     joint: EnumProperty(
         name="Joint",
@@ -221,12 +211,9 @@ class POSE_OT_fabrik_limits_set(PoseModeMixin, Operator):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not context.selected_pose_bones:
-            cls.poll_message_set("Select the bones to limit")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, bool(context.selected_pose_bones), "Select the bones to limit"
+        )
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         from ..setup.override_limits import kept_in_override

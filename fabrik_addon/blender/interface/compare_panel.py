@@ -34,7 +34,6 @@ class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_compare"
     bl_label = "Compare Solvers"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.snapshot import take_problem

@@ -27,7 +27,6 @@ class POSE_OT_fabrik_constraints_to_chains(ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_constraints_to_chains"
     bl_label = "IK Constraints to Chains"
-    bl_options = {'REGISTER', 'UNDO'}
 
     only_selected: BoolProperty(
         name="Only Selected", description="Convert only the constraints of the selected bones", default=False
@@ -47,7 +46,6 @@ class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
 
     bl_idname = "pose.fabrik_chains_to_constraints"
     bl_label = "Chains to IK Constraints"
-    bl_options = {'REGISTER', 'UNDO'}
 
     only_active: BoolProperty(name="Only Active", description="Convert only the active chain", default=False)
 

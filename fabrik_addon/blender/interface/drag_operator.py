@@ -16,7 +16,7 @@ from ..rig.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
 from ..translation.messages import in_interface, report
-from .operator_mixins import ReportErrorsMixin, key_changes
+from .operator_mixins import ReportErrorsMixin, holds_or_says, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -220,11 +220,8 @@ class POSE_OT_fabrik_drag(_DragOperator):
     def poll(cls, context: Context) -> bool:
         if not super().poll(context):
             return False
-        has_body = bool(body_of(context.object).parts)
-        if context.active_pose_bone is None and active_chain(context.object) is None and not has_body:
-            cls.poll_message_set("Select the bone to drag")
-            return False
-        return True
+        has_point = context.active_pose_bone is not None or active_chain(context.object) is not None
+        return holds_or_says(cls, has_point or bool(body_of(context.object).parts), "Select the bone to drag")
 
     @classmethod
     def description(cls, _context: Context, properties: OperatorProperties) -> str:
@@ -306,12 +303,9 @@ class POSE_OT_fabrik_drag_target(_DragOperator):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if active_chain(context.object) is None:
-            cls.poll_message_set("Add a chain first")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, active_chain(context.object) is not None, "Add a chain first"
+        )
 
     def _begin(self, context: Context) -> BaseDrag:
         from ..drag.chain_drag import ChainDrag

@@ -108,7 +108,6 @@ class POSE_OT_fabrik_handle_select(OfHandleMixin, Operator):
 
     bl_idname = "pose.fabrik_handle_select"
     bl_label = "Select Handle"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.body_snapshots import handle_bone
@@ -124,7 +123,6 @@ class POSE_OT_fabrik_handle_pin(OfHandleMixin, Operator):
 
     bl_idname = "pose.fabrik_handle_pin"
     bl_label = "Pin Handle"
-    bl_options = {'REGISTER', 'UNDO'}
 
     action: EnumProperty(
         name="Action",
@@ -149,7 +147,6 @@ class POSE_OT_fabrik_handle_release(OfHandleMixin, Operator):
 
     bl_idname = "pose.fabrik_handle_release"
     bl_label = "Release Handle"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         handle = self.chosen_handle(context)
@@ -161,7 +158,6 @@ class POSE_OT_fabrik_handle_remove(OfHandleMixin, Operator):
 
     bl_idname = "pose.fabrik_handle_remove"
     bl_label = "Remove Handle"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..rig.item_animation import animation_goes_along
@@ -178,7 +174,6 @@ class POSE_OT_fabrik_handle_add(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_handle_add"
     bl_label = "Add Handle"
-    bl_options = {'REGISTER', 'UNDO'}
 
     bone: StringProperty(
         name="Bone", description="Bone that the handle moves; empty for the active bone", options={'SKIP_SAVE'}

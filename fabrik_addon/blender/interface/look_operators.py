@@ -15,7 +15,7 @@ from ...core import FabrikError
 from ..rig.body_properties import body_of
 from ..translation.messages import report
 from .body_operators import HasBodyMixin
-from .operator_mixins import key_changes
+from .operator_mixins import holds_or_says, key_changes
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -32,7 +32,6 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_look"
     bl_label = "Look At"
-    bl_options = {'REGISTER', 'UNDO'}
 
     target: StringProperty(
         name="Object",
@@ -109,16 +108,12 @@ class POSE_OT_fabrik_body_look_clear(HasBodyMixin, Operator):
 
     bl_idname = "pose.fabrik_body_look_clear"
     bl_label = "Clear Look At"
-    bl_options = {'REGISTER', 'UNDO'}
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not body_of(context.object).use_look_at:
-            cls.poll_message_set("The head looks at nothing")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, body_of(context.object).use_look_at, "The head looks at nothing"
+        )
 
     def run(self, context: Context) -> None:
         from ..setup.body_look import look_nowhere

@@ -14,7 +14,7 @@ from ...core import FabrikError
 from ..rig.properties import active_chain, chosen_chains
 from ..translation.messages import report
 from .chain_panel import SubPanel
-from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin, key_changes
+from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin, holds_or_says, key_changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,6 @@ class POSE_OT_fabrik_rig_add(OnlyActiveMixin, Operator):
 
     bl_idname = "pose.fabrik_rig_add"
     bl_label = "Make Native Rig"
-    bl_options = {'REGISTER', 'UNDO'}
 
     def run(self, context: Context) -> None:
         from ..native.eligibility import eligible_chains
@@ -52,7 +51,6 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
 
     bl_idname = "pose.fabrik_rig_remove"
     bl_label = "Remove Native Rig"
-    bl_options = {'REGISTER', 'UNDO'}
 
     only_active: BoolProperty(
         name="Only Active", description="Remove only the native rig of the active chain", default=False
@@ -72,12 +70,11 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
     def poll(cls, context: Context) -> bool:
         from ..native.find_rigs import broken_constraints, solvers_of
 
-        if not super().poll(context):
-            return False
-        if not solvers_of(context.object) and not broken_constraints(context.object):
-            cls.poll_message_set("This armature has no native rig")
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls,
+            bool(solvers_of(context.object) or broken_constraints(context.object)),
+            "This armature has no native rig",
+        )
 
     def run(self, context: Context) -> None:
         from ..native.find_rigs import solver_of, solvers_of
@@ -107,7 +104,6 @@ def _without_library(
     """Leave out the native rigs that come from an override's library, with a warning, where it has rigs of its own too.
 
     Args:
-        operator: that reports.
         armature: object of the chains.
         rigs: chains or solvers, each with its solver; None of a chain that has none.
     """
@@ -132,10 +128,7 @@ class OBJECT_OT_fabrik_rigs_purge(Operator):
     def poll(cls, _context: Context) -> bool:
         from ..native.find_rigs import unused_solvers
 
-        if not unused_solvers():
-            cls.poll_message_set("There is no unused native rig")
-            return False
-        return True
+        return holds_or_says(cls, bool(unused_solvers()), "There is no unused native rig")
 
     def execute(self, _context: Context) -> set[OperatorReturnItems]:
         from ..native.remove_rig import purge

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpy.props import BoolProperty
 
@@ -15,34 +15,46 @@ from ..rig.wording import listed
 from ..translation.messages import report
 
 if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
+    from bpy.stub_internal.rna_enums import OperatorReturnItems, OperatorTypeFlagItems
     from bpy.types import Bone, Context, Object, Operator, PoseBone
+
+# Annotated here, not in the class: Blender evaluates the annotations of an operator's class as it registers it.
+_UNDOABLE: set[OperatorTypeFlagItems] = {'REGISTER', 'UNDO'}
+
+
+def holds_or_says(operator: Any, condition: bool, message: str) -> bool:
+    """Return whether a condition of an operator's poll holds; where it doesn't its message says what to do.
+
+    Args:
+        operator: its class; ``Any``, because a mixin is none by itself.
+        condition: without which the operator can't be pressed.
+        message: what to do.
+    """
+    if not condition:
+        operator.poll_message_set(message)
+    return condition
 
 
 class PoseModeMixin:
     """Can be pressed with an armature in Pose mode that can be edited and shows its pose; else says what to do."""
 
+    bl_options = _UNDOABLE
+
     @classmethod
     def poll(cls, context: Context) -> bool:
         armature = context.object
-        if armature is None or armature.type != 'ARMATURE':
-            cls.poll_message_set("Select an armature")  # type: ignore[attr-defined]
+        if not holds_or_says(cls, armature is not None and armature.type == 'ARMATURE', "Select an armature"):
             return False
         # Blender lets no linked armature into Pose mode: _can_be_posed says what to do with it.
-        if armature.library is None and context.mode != 'POSE':
-            cls.poll_message_set("Switch to Pose Mode")
-            return False
-        return cls._can_be_posed(armature)
+        is_in_mode = armature.library is not None or context.mode == 'POSE'
+        return holds_or_says(cls, is_in_mode, "Switch to Pose Mode") and cls._can_be_posed(armature)
 
     @classmethod
     def _can_be_posed(cls, armature: Object) -> bool:
-        if armature.library is not None:
-            cls.poll_message_set("The armature is linked: make a library override first")  # type: ignore[attr-defined]
-            return False
-        if armature.data.pose_position == 'REST':
-            cls.poll_message_set("The armature is in Rest Position: switch to Pose Position")
-            return False
-        return True
+        is_shown = armature.data.pose_position != 'REST'
+        return holds_or_says(
+            cls, armature.library is None, "The armature is linked: make a library override first"
+        ) and holds_or_says(cls, is_shown, "The armature is in Rest Position: switch to Pose Position")
 
 
 class ReportErrorsMixin(PoseModeMixin):
@@ -65,12 +77,9 @@ class HasChainsMixin(ReportErrorsMixin):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        if not super().poll(context):
-            return False
-        if not settings_of(context.object).chains:
-            cls.poll_message_set("Add a chain first")  # type: ignore[attr-defined]
-            return False
-        return True
+        return super().poll(context) and holds_or_says(
+            cls, bool(settings_of(context.object).chains), "Add a chain first"
+        )
 
 
 class OnlyActiveMixin(HasChainsMixin):

@@ -17,7 +17,7 @@ from ...core import FabrikError
 from ..rig.properties import chosen_chains
 from ..rig.wording import counted
 from ..translation.messages import report
-from .operator_mixins import HasChainsMixin, PoseModeMixin, ReportErrorsMixin, warn_of_library_limits
+from .operator_mixins import HasChainsMixin, PoseModeMixin, ReportErrorsMixin, holds_or_says, warn_of_library_limits
 
 if TYPE_CHECKING:
     from bpy.types import Context
@@ -132,10 +132,7 @@ def _selected_bones(context: Context) -> list[bpy.types.PoseBone]:
 
 
 def _has_selected_bones(operator: type[Operator], context: Context) -> bool:
-    if not _selected_bones(context):
-        operator.poll_message_set("Select the bones to limit")
-        return False
-    return True
+    return holds_or_says(operator, bool(_selected_bones(context)), "Select the bones to limit")
 
 
 _register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -35,7 +35,6 @@ def bend_plane(
     """Return the frame of the bend plane, and the first link's frame at rest rotated into it.
 
     Args:
-        nodes: to add to.
         target: from the chain's root.
         pole: the same.
         pole_angle: radians.

@@ -36,7 +36,7 @@ class BendTable:
     chain's length."""
 
 
-def bend_table(bends: Sequence[float], lengths: Sequence[float], shape: PoleShape = ()) -> BendTable:
+def bend_table(bends: Sequence[float], lengths: Sequence[float], shape: PoleShape) -> BendTable:
     """Return the table of a chain.
 
     Args:

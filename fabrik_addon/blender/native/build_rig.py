@@ -61,7 +61,6 @@ def build_rig(
 
     Args:
         scene: where its objects go.
-        armature: object of the chain.
         settings: the chain.
         rest: the chain as it rests.
         solver: of a rig that is made again; None makes one.

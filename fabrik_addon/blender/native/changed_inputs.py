@@ -38,7 +38,6 @@ def changed_inputs(solver: Object | None, settings: FabrikChain) -> dict[str, In
 
     Args:
         solver: of the chain's native rig; None if it has none.
-        settings: of the chain.
     """
     if solver is None or solver.get(MADE) is None or not solver.modifiers:
         return {}

@@ -72,7 +72,6 @@ def within_limits(
     """Return the bones' own rotations, with the tip at its target or near.
 
     Args:
-        nodes: to add to.
         name: of the chain's rig.
         joints: of the chain.
         rotations: the bones' own, within their limits.
@@ -175,8 +174,6 @@ def _descended(
     """Return where joints are after as many steps as are needed, and the error there.
 
     Args:
-        nodes: to add to.
-        joints: of the chain.
         step: group of one step.
         start: values of the joints.
         goal: target, error at the start, and tolerance.

@@ -15,7 +15,6 @@ def own_rotations(
     A link's frame has its +Y along the link.
 
     Args:
-        nodes: to add to.
         joints: after the root, the tip last.
         start: the first link's frame before it is rotated.
         rests: every other link's frame at rest in the one before.

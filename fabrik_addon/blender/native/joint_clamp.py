@@ -70,7 +70,6 @@ def blocked_axes(
     Without them as an active set a step is spent on rotations that are clamped away: 15 steps instead of 4 for spines.
 
     Args:
-        nodes: to add to.
         limits: of the joint.
         rotation: its bone's own, within the limits.
         frames: of the bone, before and after its own rotation; None is none.

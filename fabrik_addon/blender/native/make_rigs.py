@@ -30,7 +30,6 @@ def make_rigs(scene: Scene, view_layer: ViewLayer, armature: Object, eligible: S
 
     Args:
         scene: where the rigs' objects go.
-        view_layer: the armature's.
         armature: object of the chains.
         eligible: the chains, as they rest.
 

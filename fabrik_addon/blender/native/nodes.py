@@ -211,7 +211,7 @@ class Nodes:
         self.link(most, node.inputs["Epsilon"])
         return Socket(self, node.outputs[0])
 
-    def boolean(self, operation: str, a: Value, b: Value = None) -> Socket:
+    def boolean(self, operation: str, a: Value, b: Value) -> Socket:
         """Return the result of a Boolean Math node."""
         return self._formula("FunctionNodeBooleanMath", operation, (a, b))
 
@@ -273,7 +273,7 @@ class Nodes:
         x, y, z = (Socket(self, socket) for socket in node.outputs)
         return x, y, z
 
-    def looked_up(self, place: Value, tables: Sequence[Sequence[float]], label: str = "") -> Socket:
+    def looked_up(self, place: Value, tables: Sequence[Sequence[float]], label: str) -> Socket:
         """Return the vector of the values of three tables at a place: 0 for their first values, 1 for their last.
 
         A curve node stores 256 equal steps and interpolates linearly between them. Tables have 256 steps or a divisor

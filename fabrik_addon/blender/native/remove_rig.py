@@ -35,7 +35,6 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
 
     Args:
         view_layer: evaluated.
-        armature: object of the chains.
         solvers: of the rigs.
         keep_pose: write what the bones look like into their channels.
 
@@ -65,8 +64,6 @@ def release_bones(view_layer: ViewLayer, armature: Object, solvers: list[Object]
     """Remove the constraints by which bones of an armature follow solvers, and those of solvers that are gone.
 
     Args:
-        view_layer: the armature's.
-        armature: object of the chains.
         solvers: of the rigs.
         stay_stretched: the bones' channels will be those of the stretched pose.
 

@@ -54,7 +54,6 @@ def read_rest_chain(
     Locked bones, locations and scales stay as they are now.
 
     Args:
-        armature: object of the chain.
         bones: of the chain.
         has_pole: whether it bends toward a pole.
         has_rotation: whether the tip bone takes the target's rotation.

@@ -90,7 +90,7 @@ def rest_shape(
     has_pole: bool,
     tolerance: float,
     limits: Sequence[JointLimits],
-    pole_shape: PoleShape = (),
+    pole_shape: PoleShape,
 ) -> RestShape:
     """Return the shape of a chain.
 

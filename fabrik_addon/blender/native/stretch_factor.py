@@ -25,9 +25,7 @@ def stretch_factor(nodes: Nodes, goal: Goal, links: LinkInputs, most: Value) -> 
     """Return the factor by which links lengthen, and the share of the target's distance that they reach without.
 
     Args:
-        nodes: to add to.
         goal: of the chain.
-        links: of the chain.
         most: largest factor.
     """
     # A single link has nothing to ease.

@@ -30,7 +30,6 @@ def last_link(
     """Return the last link, nearest to its direction under a rotation, with which the others can reach the target.
 
     Args:
-        nodes: to add to.
         target: position of the tip, from the chain's root.
         desired: the frame that the last bone should have.
         link: the last link in that frame.
@@ -104,7 +103,6 @@ def is_as_near(
     Only softness can make a difference, because the others ease into their own full extension earlier.
 
     Args:
-        nodes: to add to.
         target: from the chain's root.
         link: the last link.
         links: all of them.

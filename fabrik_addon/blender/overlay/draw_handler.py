@@ -118,13 +118,18 @@ def _sync() -> None:
         _overlay.handle = bpy.types.SpaceView3D.draw_handler_add(_draw, (), 'WINDOW', 'POST_VIEW')
         bpy.app.handlers.depsgraph_update_post.append(_note_update)
         bpy.app.handlers.frame_change_post.append(_note_frame)
-    elif not is_needed and is_drawn():
+    elif not is_needed:
+        _remove_handlers()
+    _overlay.forget()
+    _redraw()
+
+
+def _remove_handlers() -> None:
+    if _overlay.handle is not None:
         bpy.types.SpaceView3D.draw_handler_remove(_overlay.handle, 'WINDOW')
         bpy.app.handlers.depsgraph_update_post.remove(_note_update)
         bpy.app.handlers.frame_change_post.remove(_note_frame)
         _overlay.handle = None
-    _overlay.forget()
-    _redraw()
 
 
 def _redraw() -> None:
@@ -272,9 +277,6 @@ def unregister() -> None:
         bpy.app.timers.unregister(_sync)
     for name in _DATA_HANDLERS:
         getattr(bpy.app.handlers, name).remove(_note_other_data)
-    if _overlay.handle is not None:
-        bpy.types.SpaceView3D.draw_handler_remove(_overlay.handle, 'WINDOW')
-        bpy.app.handlers.depsgraph_update_post.remove(_note_update)
-        bpy.app.handlers.frame_change_post.remove(_note_frame)
+    _remove_handlers()
     _overlay.__init__()  # type: ignore[misc]
     free_gpu_shapes()

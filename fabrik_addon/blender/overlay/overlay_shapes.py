@@ -90,7 +90,6 @@ class Layout:
         """Make the rows.
 
         Args:
-            view: the chains.
             colors: for 'link', 'joint', 'pole', 'limit', 'at_limit', 'pin' and each status.
             cones: number of limit cones.
         """

@@ -285,7 +285,6 @@ def read_positions(
     """Read the positions of the chains, in two calls for all bones.
 
     Args:
-        view: the chains.
         limits: limits to be drawn.
         session: the running drag, or None.
         known: positions of the last call, if no object has moved since: positions of objects are taken from it, because

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import bpy
 from bpy.app.handlers import persistent
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-)
 from bpy.types import Context, Object, PropertyGroup
 
 from .bone_keys import key_of, name_now
-from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
+from .property_updates import (
+    OWN_CONTEXT,
+    OverridableBoolProperty,
+    OverridableCollectionProperty,
+    OverridableEnumProperty,
+    OverridableFloatProperty,
+    OverridableFloatVectorProperty,
+    OverridableIntProperty,
+    OverridablePointerProperty,
+    OverridableStringProperty,
+    show_change,
+)
 
 ROLE_ITEMS = (
     ('HIPS', "Hips", "The bone that carries the legs and the spine"),
@@ -72,53 +73,44 @@ def _note_correction(part: FabrikPart, context: Context) -> None:
 class _BoneKeyMixin:
     """Stores the key of its bone."""
 
-    bone_key: IntProperty(
+    bone_key: OverridableIntProperty(
         name="Bone Key",
         description="Key of the bone, by which it is found when it was renamed; 0 is none",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
 
 
 class FabrikPart(_BoneKeyMixin, PropertyGroup):
     """A bone and what it is in a body"""
 
-    name: StringProperty(name="Name", description="Role, number and side of the part", override=OVERRIDABLE)
-    role: EnumProperty(
-        name="Role", description="What the bone is", items=ROLE_ITEMS, default='LIMB', override=OVERRIDABLE
-    )
-    side: EnumProperty(
-        name="Side", description="Side of the body", items=SIDE_ITEMS, default='CENTER', override=OVERRIDABLE
-    )
-    limb: IntProperty(
+    name: OverridableStringProperty(name="Name", description="Role, number and side of the part")
+    role: OverridableEnumProperty(name="Role", description="What the bone is", items=ROLE_ITEMS, default='LIMB')
+    side: OverridableEnumProperty(name="Side", description="Side of the body", items=SIDE_ITEMS, default='CENTER')
+    limb: OverridableIntProperty(
         name="Limb",
         description="Which of several limbs of this kind on this side, from front to back and top to bottom, from 0",
         default=0,
         min=0,
-        override=OVERRIDABLE,
     )
-    bone: StringProperty(
+    bone: OverridableStringProperty(
         name="Bone",
         description="Bone of the part; none where no bone was found",
         get_transform=_get_bone,
         update=_note_correction,
-        override=OVERRIDABLE,
     )
-    confidence: FloatProperty(
+    confidence: OverridableFloatProperty(
         name="Confidence",
         description="How sure it is that the bone is this part: below 0.5 no bone is chosen; 1 once it was corrected",
         default=0.0,
         min=0.0,
         max=1.0,
         subtype='FACTOR',
-        override=OVERRIDABLE,
     )
-    reason: StringProperty(name="Reason", description="Why no bone was chosen for the part", override=OVERRIDABLE)
-    is_corrected: BoolProperty(
+    reason: OverridableStringProperty(name="Reason", description="Why no bone was chosen for the part")
+    is_corrected: OverridableBoolProperty(
         name="Corrected",
         description="The bone was chosen by hand, and Find Again keeps it",
         default=False,
-        override=OVERRIDABLE,
     )
 
 
@@ -138,79 +130,69 @@ def _note_target(handle: FabrikHandle, context: Context) -> None:
 class FabrikHandle(_BoneKeyMixin, PropertyGroup):
     """A place of a body that is pulled or held"""
 
-    name: StringProperty(name="Name", description="Name of the handle", override=OVERRIDABLE)
-    part: StringProperty(
+    name: OverridableStringProperty(name="Name", description="Name of the handle")
+    part: OverridableStringProperty(
         name="Part",
         description="Name of the part whose bone the handle moves; none of a handle that was added by hand",
-        override=OVERRIDABLE,
     )
-    bone: StringProperty(
+    bone: OverridableStringProperty(
         name="Bone",
         description="Bone that the handle moves",
         get_transform=_get_bone,
         update=_keep_bone_key,
-        override=OVERRIDABLE,
     )
-    use_tail: BoolProperty(
+    use_tail: OverridableBoolProperty(
         name="Use Tail",
         translation_context=OWN_CONTEXT,
         description="The handle is at the bone's tail; otherwise at its head",
         default=False,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_position: BoolProperty(
+    use_position: OverridableBoolProperty(
         name="Position",
         description="Keep the place of the handle while another one is pulled",
         default=False,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_rotation: BoolProperty(
+    use_rotation: OverridableBoolProperty(
         name="Rotation",
         description="Keep the rotation of the bone while another handle is pulled",
         default=False,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_pin: BoolProperty(
+    use_pin: OverridableBoolProperty(
         name="Pin",
         description="Hold place and rotation before everything else, also against the handle that is pulled",
         default=False,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    priority: IntProperty(
+    priority: OverridableIntProperty(
         name="Priority",
         description="Handles with a smaller number are held first; pins and planted feet have 1, "
         "the handle that is pulled has 2",
         default=3,
         min=1,
         max=9,
-        override=OVERRIDABLE,
     )
-    slack: FloatProperty(
+    slack: OverridableFloatProperty(
         name="Slack",
         description="Distance by which the handle may be away from its place before it is held",
         default=0.0,
         min=0.0,
         subtype='DISTANCE',
-        override=OVERRIDABLE,
     )
 
-    target: PointerProperty(
+    target: OverridablePointerProperty(
         type=Object,
         name="Follow Object",
         description="Object that the handle follows while it is pinned, at the distance at which it is now",
         update=_note_target,
-        override=OVERRIDABLE,
     )
-    target_offset: FloatVectorProperty(
+    target_offset: OverridableFloatVectorProperty(
         name="Offset",
         description="Place and rotation of the handle in the space of the object that it follows; 4 rows of a matrix",
         size=16,
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
 
 
@@ -225,106 +207,91 @@ def _note_look_target(body: FabrikBody, context: Context) -> None:
 class FabrikBody(PropertyGroup):
     """The parts and the handles of an armature object's body; empty until the body is made"""
 
-    parts: CollectionProperty(
+    parts: OverridableCollectionProperty(
         type=FabrikPart,
         name="Parts",
         description="Bones and their roles, in order along each limb",
-        override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'},
     )
-    active_part: IntProperty(
+    active_part: OverridableIntProperty(
         name="Active Part",
         description="The part that is chosen in the list",
         default=0,
         min=0,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    handles: CollectionProperty(
+    handles: OverridableCollectionProperty(
         type=FabrikHandle,
         name="Handles",
         description="Places that are pulled or held",
-        override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'},
     )
-    active_handle: IntProperty(
+    active_handle: OverridableIntProperty(
         name="Active Handle",
         description="The handle that is chosen in the list",
         default=0,
         min=0,
-        override=OVERRIDABLE,
     )
-    use_floor: BoolProperty(
-        name="Floor", description="Keep the feet from going below the floor", default=False, override=OVERRIDABLE
+    use_floor: OverridableBoolProperty(
+        name="Floor", description="Keep the feet from going below the floor", default=False
     )
-    floor_height: FloatProperty(
+    floor_height: OverridableFloatProperty(
         name="Floor Height",
         description="Height of the floor in the world",
         default=0.0,
         subtype='DISTANCE',
-        override=OVERRIDABLE,
     )
-    use_balance: BoolProperty(
+    use_balance: OverridableBoolProperty(
         name="Balance",
         description="Keep the center of mass over the feet that are planted, also where a handle then stays behind",
         default=True,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_look_at: BoolProperty(
+    use_look_at: OverridableBoolProperty(
         name="Look At",
         description="Turn the head to what is looked at whenever the body is posed",
         default=False,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    look_target: PointerProperty(
+    look_target: OverridablePointerProperty(
         type=Object,
         name="Look Target",
         description="Object at whose origin the head looks; without one it looks at a place",
         update=_note_look_target,
-        override=OVERRIDABLE,
     )
-    look_location: FloatVectorProperty(
+    look_location: OverridableFloatVectorProperty(
         name="Look Location",
         description="Place in the world at which the head looks where there is no object",
         subtype='TRANSLATION',
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_eyes: BoolProperty(
+    use_eyes: OverridableBoolProperty(
         name="Eyes",
         description="Turn the bones of the eyes to what is looked at too",
         default=True,
-        override=OVERRIDABLE,
     )
-    turned_by_look: StringProperty(
+    turned_by_look: OverridableStringProperty(
         name="Turned by Look",
         description="Rotations of the bones before and after the last Look At; JSON",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    forward: FloatVectorProperty(
+    forward: OverridableFloatVectorProperty(
         name="Forward",
         description="Direction to which the body looks at rest, in the armature's space",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    upward: FloatVectorProperty(
+    upward: OverridableFloatVectorProperty(
         name="Upward",
         description="Direction to the head of the body at rest, in the armature's space",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    rest_frames: StringProperty(
+    rest_frames: OverridableStringProperty(
         name="Rest Frames",
         description="Rotations of the bones at rest when forward and upward were found, in the armature's space; JSON",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    given_limits: StringProperty(
+    given_limits: OverridableStringProperty(
         name="Given Limits",
         description="IK limits that bones were given when the body was made, and those of before; JSON",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
 
 

@@ -32,8 +32,6 @@ def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Sw
     """Return the arms of a body with shoulder, elbow and wrist in a tree.
 
     Args:
-        armature: object with the body.
-        tree: of the body.
         first_joint: the joint at which the first of the tree's bones starts.
     """
     joints = {bone.name: number + first_joint for number, bone in enumerate(tree.bones)}

@@ -13,8 +13,9 @@ from typing import Any
 
 import bpy
 from bpy.app.handlers import persistent
-from bpy.props import IntProperty
 from bpy.types import PoseBone
+
+from .property_updates import OverridableIntProperty
 
 _HANDLERS = ("depsgraph_update_post", "undo_post", "redo_post", "load_post")
 """Lists of functions that Blender calls after bones may have been copied."""
@@ -113,11 +114,10 @@ def _forget(*_args: object) -> None:
 
 
 def register() -> None:
-    PoseBone.fabrik_key = IntProperty(  # type: ignore[attr-defined]
+    PoseBone.fabrik_key = OverridableIntProperty(  # type: ignore[attr-defined]
         name="FABRIK Key",
         description="Number by which chains and bodies find the bone; 0 is none",
         options={'HIDDEN'},
-        override={'LIBRARY_OVERRIDABLE'},
     )
     for name in _HANDLERS:
         getattr(bpy.app.handlers, name).append(_forget)

@@ -55,7 +55,6 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
     (``check_limits``).
 
     Args:
-        bone: the bone.
         with_locks: whether rotation locks of a bone at rest, or of a hinge, count, as limits of 0 about the same axes.
         with_constraints: whether Limit Rotation constraints count, as limits about the same axes.
     """

@@ -129,10 +129,8 @@ def read_tree(
     armature space where it doesn't rotate with a parent of the tree: limits are angles of ``q_j``.
 
     Args:
-        tree: the bones.
         matrices: of ``tree.line`` in armature space.
         rotations: ``q_j`` of ``tree.bones``.
-        weights: of the chains.
         moving_roots: indices of the roots that may move.
 
     Raises:

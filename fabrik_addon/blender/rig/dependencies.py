@@ -12,7 +12,7 @@ import bpy
 
 from ...core import FabrikError
 from .chain_bones import ChainSettings, bones_of_chain
-from .overrides import chain_constraints, is_active
+from .overrides import chain_constraints, constraint_goals, is_active
 
 if TYPE_CHECKING:
     from bpy.types import ID, Constraint, Depsgraph, FCurve, Object
@@ -44,7 +44,6 @@ def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str
     Args:
         target: object that is the target or pole.
         bone_name: its bone, or empty.
-        armature: object with the bones.
     """
     start: Node = (target, bone_name)
     seen: set[Node] = {start}
@@ -177,10 +176,7 @@ def _constraint_targets(constraint: Constraint) -> Iterator[Node]:
         targets = constraint.targets  # type: ignore[attr-defined]
         yield from ((entry.target, entry.subtarget) for entry in targets if entry.target)
         return
-    for object_name, bone_name in (("target", "subtarget"), ("pole_target", "pole_subtarget")):
-        target = getattr(constraint, object_name, None)
-        if target is not None:
-            yield target, getattr(constraint, bone_name, "")
+    yield from constraint_goals(constraint)
     if constraint.type in _READS_GEOMETRY and constraint.target:  # type: ignore[attr-defined]
         yield constraint.target, _GEOMETRY  # type: ignore[attr-defined]
 

@@ -32,6 +32,18 @@ _BISECTED = 5e-5
 for half a turn, after 5 for the finite differences of a Jacobian."""
 
 
+_SAME_COMPONENTS = 1e-4
+"""Difference of two quaternions' components that is the rounding of Euler angles."""
+
+
+def rotations_differ(a: Quaternion, b: Quaternion) -> bool:
+    """Tell whether two rotations differ by more than rounding."""
+    sign = -1.0 if a.dot(b) < 0.0 else 1.0
+    (aw, ax, ay, az), (bw, bx, by, bz) = a[:], b[:]
+    differences = abs(aw - sign * bw), abs(ax - sign * bx), abs(ay - sign * by), abs(az - sign * bz)
+    return max(differences) > _SAME_COMPONENTS
+
+
 @dataclass(frozen=True)
 class BoneConstraints:
     """What a bone's locks, limits and Limit Rotation constraints allow, read once for many rotations."""

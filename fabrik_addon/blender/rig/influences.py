@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import bpy
 
 from ...core import FabrikError
-from .overrides import WHOLE_INFLUENCE, chain_constraints, is_active
+from .overrides import WHOLE_INFLUENCE, chain_constraints, constraint_goals, is_active
 
 if TYPE_CHECKING:
     from bpy.types import ID, Constraint, Object, PoseBone
@@ -66,12 +66,7 @@ def source_bones(armature: Object, constraint: Constraint) -> list[str]:
     if constraint.type == 'ARMATURE':
         targets = constraint.targets  # type: ignore[attr-defined]
         return [one.subtarget for one in targets if one.target == armature and one.subtarget and one.weight > 0.0]
-    read = (("target", "subtarget"), ("pole_target", "pole_subtarget"))
-    return [
-        getattr(constraint, bone)
-        for obj, bone in read
-        if getattr(constraint, obj, None) == armature and getattr(constraint, bone, "")
-    ]
+    return [bone for obj, bone in constraint_goals(constraint) if obj == armature and bone]
 
 
 def switch_of(armature: Object, names: Collection[str]) -> str:

@@ -107,8 +107,6 @@ def _pose_and_pole(view_layer: ViewLayer, armature: Object, chain: ChainSettings
     """READ: the pose of a chain's bones, and its pole, both in armature space.
 
     Args:
-        view_layer: with the armature.
-        armature: object with the chain.
         chain: with a pole.
 
     Raises:

@@ -71,7 +71,6 @@ def keep_result(armature: Object, chain_name: str, result: Result, bones: Sequen
     """Store the result of a solve with the chain's present pose, goals and settings, evaluated since they were written.
 
     Args:
-        armature: object with the chain.
         chain_name: name of the chain.
         result: of its last solve.
         bones: of the chain, where the caller has read them; else they are read here.

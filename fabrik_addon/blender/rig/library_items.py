@@ -33,7 +33,6 @@ def is_from_library(armature: Object, collection: str, name: str = "") -> bool:
     In an override ``remove`` raises TypeError for such an item, and ``clear`` leaves it (Blender 5.0 and 5.2).
 
     Args:
-        armature: object.
         collection: path of the collection from the object, as "fabrik.chains".
         name: of the item; empty means any item.
     """

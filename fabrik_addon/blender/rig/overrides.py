@@ -41,6 +41,14 @@ def is_active(constraint: Constraint) -> bool:
     return constraint.is_valid and not _lacks_target(constraint)
 
 
+def constraint_goals(constraint: Constraint) -> Iterator[tuple[Object, str]]:
+    """Yield target and pole of a constraint, where it has them, each with the name of its bone or vertex group."""
+    for object_name, bone_name in (("target", "subtarget"), ("pole_target", "pole_subtarget")):
+        goal = getattr(constraint, object_name, None)
+        if goal is not None:
+            yield goal, getattr(constraint, bone_name, "")
+
+
 def _lacks_target(constraint: Constraint) -> bool:
     if constraint.type == 'ARMATURE':
         return not any(entry.target for entry in constraint.targets)  # type: ignore[attr-defined]
@@ -79,7 +87,6 @@ def overrides_of(
     """Return the bones of a chain that constraints rotate after their channels, or whose channels are driven, in words.
 
     Args:
-        armature: object with the bones.
         bones: of the chain.
         use_limits: whether the solver keeps to Limit Rotation constraints, so that they override nothing.
         use_stretch: whether the bones' scale is written too, so that what changes it counts.

@@ -122,7 +122,6 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     rotation is locked are rigid with the foot.
 
     Args:
-        armature: object with the body.
         handle: of the body, that isn't pulled.
         turning: names of the bones that turn.
     """

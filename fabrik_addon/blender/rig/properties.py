@@ -6,19 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-)
+from bpy.props import EnumProperty, FloatProperty, IntProperty
 from bpy.types import Context, Object, PropertyGroup
 
 from ...core import FabrikError, Status
@@ -26,7 +17,21 @@ from ...core.solvers.names import SOLVER_NAMES
 from .body_properties import FabrikBody
 from .bone_keys import key_of, name_now
 from .bone_selection import select_and_show
-from .property_updates import OVERRIDABLE, OWN_CONTEXT, show_change
+from .property_updates import (
+    OWN_CONTEXT,
+    OverridableBoolProperty,
+    OverridableCollectionProperty,
+    OverridableEnumProperty,
+    OverridableFloatProperty,
+    OverridableFloatVectorProperty,
+    OverridableIntProperty,
+    OverridablePointerProperty,
+    OverridableStringProperty,
+    show_change,
+)
+
+if TYPE_CHECKING:
+    from .last_results import Result
 
 _STATUS_ITEMS = (
     ('NONE', "Not Solved", "The chain has not been solved yet"),
@@ -41,24 +46,24 @@ STATUS_NAMES = {identifier: name for identifier, name, _ in _STATUS_ITEMS}
 SOLVER_ITEMS = tuple((name, *words) for name, words in SOLVER_NAMES.items())
 
 
-def _get_status(chain: FabrikChain) -> int:
+def _last_result(chain: FabrikChain) -> Result | None:
     from .last_results import result_of
 
-    result = result_of(chain.id_data, chain.name)
+    return result_of(chain.id_data, chain.name)
+
+
+def _get_status(chain: FabrikChain) -> int:
+    result = _last_result(chain)
     return 0 if result is None else 1 + Status[result.status]
 
 
 def _get_error(chain: FabrikChain) -> float:
-    from .last_results import result_of
-
-    result = result_of(chain.id_data, chain.name)
+    result = _last_result(chain)
     return 0.0 if result is None else result.error
 
 
 def _get_iterations_used(chain: FabrikChain) -> int:
-    from .last_results import result_of
-
-    result = result_of(chain.id_data, chain.name)
+    result = _last_result(chain)
     return 0 if result is None else result.iterations
 
 
@@ -134,28 +139,25 @@ def _keep_offset(chain: FabrikChain, context: Context) -> None:
 class FabrikChain(PropertyGroup):
     """A chain of bones and where it should reach; names as in KinematicConstraint where the meaning is the same"""
 
-    name: StringProperty(name="Name", description="Name of the chain", override=OVERRIDABLE, update=number_name)
-    enabled: BoolProperty(
+    name: OverridableStringProperty(name="Name", description="Name of the chain", update=number_name)
+    enabled: OverridableBoolProperty(
         name="Enabled",
         description="Solve this chain together with the others",
         default=True,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    tip: StringProperty(
+    tip: OverridableStringProperty(
         name="Tip",
         description="Last bone of the chain",
         get_transform=_get_tip,
         update=_keep_key,
-        override=OVERRIDABLE,
     )
-    tip_key: IntProperty(
+    tip_key: OverridableIntProperty(
         name="Tip Key",
         description="Key of the tip bone, by which it is found when it was renamed; 0 is none",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    chain_count: IntProperty(
+    chain_count: OverridableIntProperty(
         name="Chain Length",
         translation_context=OWN_CONTEXT,  # Blender's own translations are too long for the sidebar
         description="How many bones the chain has, counted from the tip up; 0 uses all bones up to the armature's root",
@@ -163,113 +165,98 @@ class FabrikChain(PropertyGroup):
         min=0,
         soft_max=50,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_tail: BoolProperty(
+    use_tail: OverridableBoolProperty(
         name="Use Tail",
         translation_context=OWN_CONTEXT,
         description="End the chain at the tip bone's tail; otherwise at its head, and the tip bone doesn't rotate",
         default=True,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    target: PointerProperty(
+    target: OverridablePointerProperty(
         type=Object,
         name="Target",
         description="Object that the end of the chain reaches for",
         update=_keep_subtarget_key,
-        override=OVERRIDABLE,
     )
-    subtarget: StringProperty(
+    subtarget: OverridableStringProperty(
         name="Bone",
         description="Bone of the target armature whose head is the target",
         get_transform=_get_subtarget,
         update=_keep_subtarget_key,
-        override=OVERRIDABLE,
     )
-    subtarget_key: IntProperty(
+    subtarget_key: OverridableIntProperty(
         name="Bone Key",
         description="Key of the target bone, by which it is found when it was renamed; 0 is none",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    use_pin: BoolProperty(
+    use_pin: OverridableBoolProperty(
         name="Pin",
         description="Hold the chain's end in place while other chains are solved; no target is needed",
         default=False,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    weight: FloatProperty(
+    weight: OverridableFloatProperty(
         name="Weight",
         description="Weight of this chain against those it shares bones with, where not all targets can be reached",
         default=1.0,
         min=0.01,
         soft_max=1.0,
         max=100.0,
-        override=OVERRIDABLE,
     )
-    use_rotation: BoolProperty(
+    use_rotation: OverridableBoolProperty(
         name="Rotation",
         description="Rotate the tip bone with the target, with the offset that it has when this is enabled",
         default=False,
         update=_keep_offset,
-        override=OVERRIDABLE,
     )
-    rotation_offset: FloatVectorProperty(
+    rotation_offset: OverridableFloatVectorProperty(
         name="Rotation Offset",
         description="Rotation of the tip bone in the target's local space",
         size=4,
         subtype='QUATERNION',
         default=(1.0, 0.0, 0.0, 0.0),
-        override=OVERRIDABLE,
     )
-    pole_target: PointerProperty(
+    pole_target: OverridablePointerProperty(
         type=Object,
         name="Pole",
         description="Object toward which the chain bends",
         update=_keep_pole_subtarget_key,
-        override=OVERRIDABLE,
     )
-    pole_subtarget: StringProperty(
+    pole_subtarget: OverridableStringProperty(
         name="Pole Bone",
         description="Bone of the pole's armature whose head is the pole",
         get_transform=_get_pole_subtarget,
         update=_keep_pole_subtarget_key,
-        override=OVERRIDABLE,
     )
-    pole_subtarget_key: IntProperty(
+    pole_subtarget_key: OverridableIntProperty(
         name="Pole Bone Key",
         description="Key of the pole bone, by which it is found when it was renamed; 0 is none",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    pole_angle: FloatProperty(
+    pole_angle: OverridableFloatProperty(
         name="Pole Angle",
         description="Rotation of the bend away from the pole, about the line from the chain's root to its target",
         subtype='ANGLE',
         default=0.0,
         soft_min=-math.pi,
         soft_max=math.pi,
-        override=OVERRIDABLE,
     )
-    pole_shape: StringProperty(
+    pole_shape: OverridableStringProperty(
         name="Pole Shape",
         description="Directions of the bones in the pose through which the poses with the pole pass, of a chain that "
         "bends to both sides or in several planes; JSON",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    influence: FloatProperty(
+    influence: OverridableFloatProperty(
         name="Influence",
         description="Blend of each bone's rotation between the pose before the solve (0) and the solved pose (1)",
         default=1.0,
         min=0.0,
         max=1.0,
         subtype='FACTOR',
-        override=OVERRIDABLE,
     )
-    softness: FloatProperty(
+    softness: OverridableFloatProperty(
         name="Softness",
         description="Ease into full extension over this part of the reach, so that elbows and knees don't pop",
         default=0.0,
@@ -277,24 +264,21 @@ class FabrikChain(PropertyGroup):
         max=0.5,
         subtype='FACTOR',
         update=show_change,
-        override=OVERRIDABLE,
     )
-    use_stretch: BoolProperty(
+    use_stretch: OverridableBoolProperty(
         name="Stretch",
         description="Scale the bones along Y, all by the same factor, where the tip can't reach its target otherwise; "
         "the chain sets the Y scale of its bones, and their children keep their size",
         default=False,
-        override=OVERRIDABLE,
     )
-    stretch_max: FloatProperty(
+    stretch_max: OverridableFloatProperty(
         name="Stretch Max",
         description="Largest length of a stretched bone, as a factor of its own length",
         default=1.5,
         min=1.0,
         soft_max=3.0,
-        override=OVERRIDABLE,
     )
-    root_motion: EnumProperty(
+    root_motion: OverridableEnumProperty(
         name="Root",
         description="What the first bone does when the tip can't reach its target; shared by all chains of a tree",
         items=(
@@ -303,32 +287,28 @@ class FabrikChain(PropertyGroup):
         ),
         default='FIXED',
         update=_share_root_motion,
-        override=OVERRIDABLE,
     )
-    use_limits: BoolProperty(
+    use_limits: OverridableBoolProperty(
         name="Joint Limits",
         description="Keep to the IK limits, locks and stiffness of the bones, to rotation locks, "
         "and to Limit Rotation constraints in local space",
         default=True,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    solver: EnumProperty(
+    solver: OverridableEnumProperty(
         name="Solver",
         description="Method that solves the chain",
         items=SOLVER_ITEMS,
         default='FABRIK',
-        override=OVERRIDABLE,
     )
-    iterations: IntProperty(
+    iterations: OverridableIntProperty(
         name="Iterations",
         description="Largest number of iterations of the solver",
         default=64,
         min=1,
         soft_max=500,
-        override=OVERRIDABLE,
     )
-    tolerance: FloatProperty(
+    tolerance: OverridableFloatProperty(
         name="Tolerance",
         description="Distance from tip to target that counts as reached, as a share of the chain's length",
         default=1e-4,
@@ -336,21 +316,18 @@ class FabrikChain(PropertyGroup):
         max=1.0,
         precision=6,
         update=show_change,
-        override=OVERRIDABLE,
     )
 
-    native_rig: PointerProperty(
+    native_rig: OverridablePointerProperty(
         type=Object,
         name="Native Rig",
         description="Object that solves the chain where it is a native rig",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
-    conversion: StringProperty(
+    conversion: OverridableStringProperty(
         name="Conversion",
         description="What the conversion of a constraint to this chain has changed, for the way back; JSON",
         options={'HIDDEN'},
-        override=OVERRIDABLE,
     )
     status: EnumProperty(name="Status", description="How the last solve ended", items=_STATUS_ITEMS, get=_get_status)
     error: FloatProperty(
@@ -395,38 +372,34 @@ def _select_tip(settings: FabrikSettings, context: Context) -> None:
 class FabrikSettings(PropertyGroup):
     """The chains and the body of an armature object"""
 
-    chains: CollectionProperty(type=FabrikChain, name="Chains", override={'LIBRARY_OVERRIDABLE', 'USE_INSERTION'})
-    body: PointerProperty(type=FabrikBody, name="Body", override={'LIBRARY_OVERRIDABLE'})
-    active_index: IntProperty(name="Active Chain", default=0, min=0, update=show_change, override=OVERRIDABLE)
-    list_index: IntProperty(
+    chains: OverridableCollectionProperty(type=FabrikChain, name="Chains")
+    body: OverridablePointerProperty(type=FabrikBody, name="Body")
+    active_index: OverridableIntProperty(name="Active Chain", default=0, min=0, update=show_change)
+    list_index: OverridableIntProperty(
         name="Active Chain",
         description="The chain that is chosen in the list; choosing it selects the bone at which it ends",
         options={'SKIP_SAVE'},
         get=_get_list_index,
         set=_set_list_index,
         update=_select_tip,
-        override=OVERRIDABLE,
     )
-    use_target_bones: BoolProperty(
+    use_target_bones: OverridableBoolProperty(
         name="Bone Targets",
         description="Make new targets and poles as bones of the armature, in a bone collection of their own, "
         "instead of empties",
         default=False,
-        override=OVERRIDABLE,
     )
-    show_handles: BoolProperty(
+    show_handles: OverridableBoolProperty(
         name="Handles",
         description="Show handles of targets and poles in Pose Mode: dragged with the mouse, they pose their chains",
         default=True,
         update=show_change,
-        override=OVERRIDABLE,
     )
-    show_overlay: BoolProperty(
+    show_overlay: OverridableBoolProperty(
         name="Overlay",
         description="Show joints, reach, poles, joint limits, pins and the distance to targets in the viewport",
         default=False,
         update=_show_or_hide,
-        override=OVERRIDABLE,
     )
 
 
@@ -480,9 +453,7 @@ _register_classes, _unregister_classes = bpy.utils.register_classes_factory(  # 
 
 def register() -> None:
     _register_classes()  # type: ignore[has-type]
-    Object.fabrik = PointerProperty(  # type: ignore[attr-defined]
-        type=FabrikSettings, name="FABRIK IK", override={'LIBRARY_OVERRIDABLE'}
-    )
+    Object.fabrik = OverridablePointerProperty(type=FabrikSettings, name="FABRIK IK")  # type: ignore[attr-defined]
 
 
 def unregister() -> None:

@@ -112,8 +112,6 @@ def take_snapshot(
 
     Args:
         view_layer: evaluated, with nothing changed since.
-        armature: object with the chain.
-        settings: the chain.
         all_bones: of the armature, where other chains are read too.
 
     Raises:
@@ -163,7 +161,7 @@ def take_problem(
     )
 
 
-def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: bool = True) -> Snapshot:
+def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: bool) -> Snapshot:
     """Read a chain that has no settings: it ends at a bone, keeps to the bones' limits, and is at its target.
 
     Args:

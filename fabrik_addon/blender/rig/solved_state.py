@@ -90,7 +90,7 @@ def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedSt
     matrices: list[Matrix] = [bone.matrix.copy() for bone in line]
     settings: list[object] = [getattr(chain, name) for name in _SETTINGS]
     settings += [line[-1].name, tuple(chain.rotation_offset)]
-    settings += [_settings_of(bone, chain.use_limits) for bone in bones]
+    settings += [_bone_settings(bone, chain.use_limits) for bone in bones]
     for goal, bone_name in ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget)):
         if goal is None:
             settings.append(None)
@@ -101,7 +101,7 @@ def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedSt
     return SolvedState(tuple(settings), tuple(matrices), sum(bone.length for bone in bones))
 
 
-def _settings_of(bone: PoseBone, use_limits: bool) -> tuple[object, ...]:
+def _bone_settings(bone: PoseBone, use_limits: bool) -> tuple[object, ...]:
     """Return what constrains or overrides a bone."""
     return (
         bone.name,

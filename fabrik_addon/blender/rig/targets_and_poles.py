@@ -55,8 +55,6 @@ def read_goals(
 
     Args:
         view_layer: evaluated, with nothing changed since.
-        armature: object with the chain.
-        settings: the chain's.
         bones: the chain's.
         positions: its joints (J, 3) without stretch; a pinned chain's target is where its end is.
         moving: names of the bones that move when the chain does.

@@ -49,7 +49,7 @@ class TreeBones:
 
 
 def tree_bones(
-    armature: Object, snapshots: Sequence[Snapshot], posture_weights: Mapping[str, float] | None = None
+    armature: Object, snapshots: Sequence[Snapshot], posture_weights: Mapping[str, float] | None
 ) -> TreeBones:
     """Return the tree that chains make together.
 

@@ -52,7 +52,6 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
     """Give the usual limits to the bones of a body that have none, and note them in the body.
 
     Args:
-        armature: object with the body.
         creature: kind of creature, "human" has limits of hands and feet too.
         forward: direction in armature space to which it looks: straight elbows bend there, straight knees away from it.
         up: direction in armature space from its feet to its head.

@@ -39,7 +39,6 @@ def look_at(
     once would leave chest and neck twisted against each other.
 
     Args:
-        view_layer: with the armature.
         armature: object with a body.
         choose: sets what is looked at; None leaves it.
 

@@ -13,7 +13,6 @@ import math
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ..rig.rotation_channel import rotation_from, rotation_of
 from ..rig.wording import plain
 from ..solving.chain_groups import take_group
 from ..solving.solve_chains import solve_group
@@ -37,10 +36,7 @@ def warning_of_first_solve(view_layer: ViewLayer, armature: Object, chain: Fabri
         (solved,) = solve_group(take_group(view_layer, armature, [chain]))
     except FabrikError:
         return ""
-    angles = {
-        bone.name: 2.0 * math.acos(min(1.0, abs(rotation_of(bone).dot(rotation_from(bone, channel)))))
-        for bone, channel in solved.channels
-    }
+    angles = solved.rotated_by
     name = max(angles, key=angles.__getitem__)
     if angles[name] <= _UNWARNED_ANGLE:
         return ""

@@ -216,7 +216,7 @@ class _FormerHandle:
 def _read_handles(armature: Object) -> dict[str, _FormerHandle]:
     """READ: the handles of a body, by their names."""
     return {
-        one.name: _FormerHandle(one.part, (one.bone, one.use_tail), _settings_of(one))
+        one.name: _FormerHandle(one.part, (one.bone, one.use_tail), _handle_settings(one))
         for one in body_of(armature).handles
     }
 
@@ -292,7 +292,7 @@ def _hub(armature: Object) -> str | None:
     return hub if can_turn else None
 
 
-def _settings_of(handle: FabrikHandle) -> dict[str, object]:
+def _handle_settings(handle: FabrikHandle) -> dict[str, object]:
     """READ: the settings of a handle, in the order in which they are set: a target changes offset and pin."""
     plain = ("use_position", "use_rotation", "use_pin", "priority", "slack")
     first = {"target": handle.target, "target_offset": handle.target_offset[:]}
@@ -300,7 +300,7 @@ def _settings_of(handle: FabrikHandle) -> dict[str, object]:
 
 
 def _give_settings(handle: FabrikHandle, settings: Mapping[str, object]) -> None:
-    """WRITE: settings that ``_settings_of`` has returned."""
+    """WRITE: settings that ``_handle_settings`` has returned."""
     for setting, value in settings.items():
         setattr(handle, setting, value)
 

@@ -35,6 +35,24 @@ _CARRYING_BEFORE = {'COPY_TRANSFORMS', 'ACTION'}
 
 
 @dataclass(frozen=True)
+class MovedGoal:
+    """A target or pole of a chain that is to be moved."""
+
+    what: str
+    """Name of the target or pole in messages, such as "Chain 'arm': its target"."""
+    obj: Object
+    bone_name: str
+    """Of the target's bone; empty where the object itself is the target."""
+    length: float
+    """Of the chain, in the world."""
+
+    @property
+    def owner(self) -> Object | PoseBone:
+        """The object or bone that is moved."""
+        return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
+
+
+@dataclass(frozen=True)
 class Movable:
     """An object or a bone that can be moved, and the transforms between its location channel and the world."""
 

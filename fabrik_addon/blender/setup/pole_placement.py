@@ -41,7 +41,6 @@ def place_pole(bones: ChainBones, pose: Pose, distance: float) -> PolePlacement:
     """Return where a pole goes for a chain in a pose.
 
     Args:
-        bones: of the chain.
         pose: of the chain before constraints, in armature space.
         distance: of the pole from the joint of the bend, over the chain's length.
     """

@@ -51,7 +51,6 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | Non
     several layers, as Rigify generates it, the controls have more parts than the bones that deform.
 
     Args:
-        armature: object.
         moved: what moves bones that can't be posed, in words, by the bones' names.
     """
     usable = [bone.name not in moved and not is_locked(bone) for bone in armature.pose.bones]

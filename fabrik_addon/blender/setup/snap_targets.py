@@ -19,7 +19,7 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import check_rotates, move_to, rotation_at, scale_of
+from .move_target import MovedGoal, check_rotates, move_to, rotation_at, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -37,25 +37,13 @@ _NEAREST_POLE = 0.1
 
 
 @dataclass(frozen=True)
-class _Placement:
+class _Placement(MovedGoal):
     """The desired position and rotation of a target or pole."""
 
-    what: str
-    """Name of the target or pole in messages, such as "Chain 'arm': its target"."""
-    obj: Object
-    bone_name: str
-    """Of the target's bone; empty where the object itself is the target."""
     position: Vector
     """In the world."""
-    length: float
-    """Of the chain, in the world."""
     rotation: Quaternion | None = None
     """In the armature's space; None for poles, and where the chain takes no rotation."""
-
-    @property
-    def owner(self) -> Object | PoseBone:
-        """The object or bone that is moved."""
-        return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
 
     def rotation_left(self, armature: Object) -> Quaternion:
         """Return the rotation from the present orientation to the desired one, in the target's own frame."""
@@ -130,11 +118,11 @@ def _desired_placements(view_layer: ViewLayer, armature: Object, chain: FabrikCh
         tip = to_world @ Vector(snapshot.shown_positions[-1].tolist())
         what = f"Chain '{chain.name}': its target"
         rotation = target_rotation(chain, snapshot.pose.rotations[-1]) if chain.use_rotation else None
-        placements.append(_Placement(what, chain.target, chain.subtarget, tip, length, rotation))
+        placements.append(_Placement(what, chain.target, chain.subtarget, length, tip, rotation))
     if chain.pole_target is not None:
         pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
         what = f"Chain '{chain.name}': its pole"
-        placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, pole, length))
+        placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, length, pole))
     return placements
 
 

@@ -24,8 +24,6 @@ def make_target(collection: Collection, armature: Object, bones: ChainBones, end
 
     Args:
         collection: that the empty is linked to.
-        armature: object of the chain.
-        bones: of the chain.
         end: position in armature space.
         size: of the box, in world units.
     """

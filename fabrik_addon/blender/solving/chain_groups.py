@@ -150,7 +150,6 @@ def take_group(
 
     Args:
         view_layer: evaluated, with nothing changed since.
-        armature: object with the chains.
         chains: of the group.
         held: names of chains that are held as pinned ones are.
 

@@ -79,19 +79,9 @@ def _measured(label: str, problem: Snapshot) -> Compared:
         float(solved.error),
         solved.iterations,
         min(seconds),
-        _turned(solved),
+        sum(solved.rotated_by.values()),
         _violation(solved),
     )
-
-
-def _turned(solved: SolvedChain) -> float:
-    """Return by how many radians the bones rotate in their parents, all together."""
-    bones = solved.snapshot.bones
-    total = 0.0
-    for i, (bone, channel) in zip(bones.free, solved.channels, strict=True):
-        angle = bones.rotations[i].rotation_difference(rotation_from(bone, channel)).angle
-        total += min(angle, math.tau - angle)  # the two may be of opposite signs, and the same rotation
-    return total
 
 
 def _violation(solved: SolvedChain) -> float | None:

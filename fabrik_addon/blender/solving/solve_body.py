@@ -78,13 +78,16 @@ def pull_body(
             changed.setdefault((bone.name, old[0]), (bone, old))
         view_layer.update()
 
+    def write_solved(chains: Sequence[SolvedChain]) -> None:
+        write([setting for chain in chains for setting in chain.settings])
+
     solved: tuple[SolvedChain, ...] = ()
     best = solved
     least, deviations = math.inf, deviations_of(group, None)
     for _ in range(MOST_CORRECTIONS if deviations else 1):
         before = deviations
         solved = solve_group(group, corrected_goals(group, {}, before), solved)
-        write([setting for chain in solved for setting in chain.settings])
+        write_solved(solved)
         cost, deviations = cost_of(group), deviations_of(group, solved[0].solution)
         if cost < least or not best:  # infinite, where the square of a distance is
             least, best = cost, solved
@@ -92,7 +95,7 @@ def pull_body(
             break
     if best is not solved:
         solved = best
-        write([setting for chain in solved for setting in chain.settings])
+        write_solved(solved)
     for _ in range(MOST_SUPPORTS):
         if not stands or _is_over_its_feet(armature, body.pulled):
             break
@@ -100,7 +103,7 @@ def pull_body(
         if group is on_other:
             break
         solved = solve_group(group, corrected_goals(group, {}, deviations), solved)
-        write([setting for chain in solved for setting in chain.settings])
+        write_solved(solved)
     write(eye_channels(body.look))
     names = {pull.handle for pull in pulls} or following_objects(armature)
     first = {pulls[0].handle} if pulls else names
@@ -127,7 +130,6 @@ def on_its_feet(armature: Object, group: Group, pulled: Container[str]) -> Group
 
     Args:
         armature: object with the body, evaluated.
-        group: of the body.
         pulled: names of the handles that are pulled.
     """
     tree = group.tree
@@ -153,8 +155,6 @@ def eyes_of_solution(
 
     Args:
         body: as it was read.
-        group: of the body.
-        solved: of the group.
     """
     tree, solution = group.tree, solved[0].solution
     if body.look is None or tree is None or solution is None:

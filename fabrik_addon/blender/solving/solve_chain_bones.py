@@ -24,6 +24,7 @@ from mathutils import Quaternion, Vector
 from ...core import ComponentSolution, Goals, Status, TreeSolution, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
 from ...core.math.operations import SCALAR, ScalarVector
+from ...core.math.quaternion_arrays import angle_between
 from ...core.model.chain_start import NearSolution
 from ...core.model.frame_transport import aim_frame
 from ...core.optimise.least_rotation import PATIENCE
@@ -31,7 +32,7 @@ from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_rotations
 from ..rig.bone_stretch import read_links, stretched_settings
 from ..rig.chain_bones import ChainBones, bone_matrices
-from ..rig.rotation_channel import Channel, Setting, locked_channel_for, nearest_values
+from ..rig.rotation_channel import Channel, Setting, locked_channel_for, nearest_values, rotation_from
 from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
 from .constraint_projection import (
@@ -98,6 +99,15 @@ class SolvedChain(NamedTuple):
     def settings(self) -> list[Setting]:
         """All properties to be written."""
         return [*self.stretched, *self.channels, *([self.location] if self.location else [])]
+
+    @property
+    def rotated_by(self) -> dict[str, float]:
+        """Angle (radians) by which each bone rotates in its parent, by the bones' names."""
+        before = (self.snapshot.bones.rotations[i] for i in self.snapshot.bones.free)
+        return {
+            bone.name: float(angle_between(np.array(old), np.array(rotation_from(bone, channel))))
+            for old, (bone, channel) in zip(before, self.channels, strict=True)
+        }
 
     @property
     def visible_settings(self) -> list[Setting]:

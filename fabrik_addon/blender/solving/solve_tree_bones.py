@@ -38,7 +38,7 @@ from ..rig.bone_kinematics import location_at
 from ..rig.bone_limits import limits_in_other_poses
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.bone_tree import BoneTree, read_tree
-from ..rig.feasible_channels import feasible_channels
+from ..rig.feasible_channels import feasible_channels, rotations_differ
 from ..rig.rotation_channel import Channel, present_channel, rotation_locks, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.tree_of_chains import TreeBones, tree_bones, tree_matrices
@@ -52,9 +52,6 @@ _TREE_RESTARTS = 8
 
 _NO_RESTART_GAIN = 0.9
 """Ratio of a restart's cost to the smallest one so far from which the restarts end."""
-
-_DIFFERENT_ROTATION = 1e-4
-"""Difference of two quaternions' components that is more than rounding."""
 
 
 @dataclass(frozen=True)
@@ -213,8 +210,6 @@ def solve_tree_bones(
     """Solve chains as the tree they make, with the pose in which they were read as the reference pose.
 
     Args:
-        read: the tree.
-        snapshots: of the chains.
         goals: of the chains, in the same order.
         previous: solution of the frame before, where the solve starts; None is the reference pose.
 
@@ -270,13 +265,6 @@ def _feasible(read: ReadTree, solution: TreeSolution, rotations: Sequence[Quater
     return _FeasiblePose(solution, *feasible_channels(read.bones.tree.constraints, rotations, read.bones.rotations))
 
 
-def _differ(desired: Quaternion, given: Quaternion) -> bool:
-    sign = -1.0 if desired.dot(given) < 0.0 else 1.0
-    (aw, ax, ay, az), (bw, bx, by, bz) = desired[:], given[:]
-    differences = abs(aw - sign * bw), abs(ax - sign * bx), abs(ay - sign * by), abs(az - sign * bz)
-    return max(differences) > _DIFFERENT_ROTATION
-
-
 def _posed(
     read: ReadTree,
     part: _Part,
@@ -298,7 +286,7 @@ def _posed(
     is_present = solution.frames is start.placed.frames
     desired = [*rotations] if is_present else _rotations_of(read, part, begin, solution)
     pose = _feasible(read, solution, desired)
-    if not read.bones.is_rigid or any(map(_differ, desired, pose.rotations)):
+    if not read.bones.is_rigid or any(map(rotations_differ, desired, pose.rotations)):
         pose = _projected(read, part, goals, pose)
     return pose
 
@@ -396,8 +384,6 @@ def _blended(read: ReadTree, snapshots: Sequence[Snapshot], goals: Goals, whole:
     target, rotated as if the spine had come to its own.
 
     Args:
-        read: the tree.
-        snapshots: of the chains.
         goals: of the tree.
         whole: the pose at influence 1.
     """
@@ -434,7 +420,6 @@ def _solved_beside(
     """Return the pose of some chains of a tree, solved from the present pose beside bones that are held.
 
     Args:
-        read: the tree.
         part: the chains and the bones.
         rotations: the bones' own; those that are held keep theirs.
         goals: of all chains.

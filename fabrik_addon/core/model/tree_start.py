@@ -64,8 +64,8 @@ class StartTree:
     @cached_property
     def own_lengths(self) -> list[float]:
         """Length of each effector's own chain, in units; 1 of an effector at its chain's start, which has no links."""
-        starts = [0] * len(self.chain.tips) if self.chain.starts is None else self.chain.starts.tolist()
-        return [self.length(start, tip) or 1.0 for start, tip in zip(starts, self.chain.tips.tolist(), strict=True)]
+        ends = zip(self.chain.start_joints, self.chain.tips.tolist(), strict=True)
+        return [self.length(start, tip) or 1.0 for start, tip in ends]
 
     def length(self, start: int, tip: int) -> float:
         """Return the length of the links from a joint out to another, in units; those of an anchor don't count."""

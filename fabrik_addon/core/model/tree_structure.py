@@ -64,7 +64,7 @@ class TreeStructure:
             carried = joint
             found.append([])
             for bone in above:
-                if self.is_free[bone] or not all(self.limits[bone].locked):
+                if not all(self.limits[bone].locked):
                     found[-1].append((bone, carried))
                 if not self.inherits[bone]:
                     carried = bone  # what hangs on a bone that doesn't rotate with its parent moves with its head alone
@@ -214,14 +214,14 @@ class TreeStructure:
     @cached_property
     def turning(self) -> NDArray[np.intp]:
         """(B,) the bones that can rotate."""
-        bones = (j for j in self.bones if self.is_free[j] or not all(self.limits[j].locked))
+        bones = (j for j in self.bones if not all(self.limits[j].locked))
         return np.array([j for j in bones if j or not self.is_anchor], np.intp)
 
     @cached_property
     def columns(self) -> list[tuple[int, int]]:
         """(N) bone and axis of each coordinate that can change."""
         turning = self.turning.tolist()
-        return [(j, k) for j in turning for k in range(3) if self.is_free[j] or not self.limits[j].locked[k]]
+        return [(j, k) for j in turning for k in range(3) if not self.limits[j].locked[k]]
 
     @cached_property
     def flat_columns(self) -> NDArray[np.intp]:

@@ -12,11 +12,13 @@ from stage import (
     Stage,
     Steps,
     area,
-    begin_drag,
     check,
     click,
+    click_button,
+    drag,
     find_button,
     fresh_file,
+    hold,
     human,
     is_dragging,
     middle,
@@ -25,22 +27,17 @@ from stage import (
     pixel_of,
     pose_bits,
     region,
+    release,
     rig_now,
     shot,
     traces,
-    walk,
+    undo,
+    use_tool,
     with_tool,
 )
 
 HELD = 2e-4
 """Distance that a planted foot may move, in metres: 1e-4 of the body's height."""
-
-
-def undo() -> Steps:
-    Stage.hands.move(*middle(region()))
-    yield 0.3
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
 
 
 def feet(rig: Any) -> list[Vector]:
@@ -52,11 +49,8 @@ def body() -> Steps:
     human("hand.L")
     before = traces()
     yield from open_sidebar()
-    at = yield from find_button("pose.fabrik_body_add")
-    check(at, f"there is a button to make a body, at {at}")
-    if not at:
+    if not (yield from click_button("a button to make a body", "pose.fabrik_body_add")):
         return
-    yield from click(at)
     yield 0.6
     check(len(rig_now().fabrik.body.parts) > 40, "the button makes a body")
     yield from tool_by_its_button()
@@ -69,15 +63,13 @@ def body() -> Steps:
     pose, places = pose_bits(rig), feet(rig)
     area().spaces.active.show_region_ui = False
     yield 0.5
-    yield from begin_drag()
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-90, -150)), 10)
+    yield from drag(Vector((-90, -150)), 10)
     yield 0.4
     check(is_dragging(), "the drag of a body runs")
     moved = rig_now()
     hips = (moved.pose.bones["spine"].head - moved.data.bones["spine"].head_local).length
     check(hips > 0.01, f"the hips follow ({hips:.3f})")
-    yield from click(begin + Vector((-90, -150)))
+    yield from click(middle(region()) + Vector((-90, -150)))
     check(not is_dragging(), "a click ends it")
     off = max((a - b).length for a, b in zip(places, feet(rig_now()), strict=True))
     check(off < HELD, f"the feet stay ({off:.6f})")
@@ -89,20 +81,15 @@ def body() -> Steps:
 
 def tool_by_its_button() -> Steps:
     """The panel of a body's handles has a button for the tool that shows them, while another tool is active."""
-    at = yield from find_button("wm.tool_set_by_id")
-    check(at, f"there is a button for the tool Body Pose, at {at}")
-    if not at:
+    if not (yield from click_button("a button for the tool Body Pose", "wm.tool_set_by_id")):
         return
-    yield from click(at)
     yield 0.4
     shot("body-tool-by-button")
     tool = bpy.context.workspace.tools.from_space_view3d_mode("POSE", create=False)
     check(tool.idname == "fabrik_ik.body_pose", f"it makes this tool active ({tool.idname})")
-    gone = yield from find_button("wm.tool_set_by_id")
-    check(not gone, f"and isn't there any more ({gone})")
-    with over():
-        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
-    yield 0.3
+    remains = yield from find_button("wm.tool_set_by_id")
+    check(not remains, f"and isn't there any more ({remains})")
+    yield from use_tool("builtin.select_box")
 
 
 def body_tool() -> Steps:
@@ -111,21 +98,17 @@ def body_tool() -> Steps:
     shot("body-tool")
     rig = rig_now()
     pose, left = pose_bits(rig), traces()
-    at = pixel_of(rig.pose.bones["hand.L"].head)
+    at, way = pixel_of(rig.pose.bones["hand.L"].head), Vector((-60, 110))
     Stage.hands.move(*at)
     yield 0.5
     shot("body-tool-hover")
-    Stage.hands.down()
-    yield 0.2
-    way = Vector((-60, 110))
-    yield from walk(at, at + way, 8)
+    yield from hold(at, way, 8)
     yield 0.3
     check(is_dragging(), "pressed and moved a handle is dragged")
     shot("body-tool-drag")
     off = (pixel_of(rig_now().pose.bones["hand.L"].head) - at - way).length
     check(off < 2.0, f"the hand is under the mouse ({off:.1f} pixels off)")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     check(not is_dragging(), "letting go ends it")
     check(pose_bits(rig_now()) != pose, "and keeps the pose")
     yield from undo()
@@ -133,25 +116,16 @@ def body_tool() -> Steps:
     yield from no_handles_without_the_tool()
     after = traces()
     check(after == left, f"nothing is left behind ({left}, {after})")
-    with over():
-        bpy.ops.wm.tool_set_by_id(name="fabrik_ik.body_pose")
-    yield 0.6
+    yield from use_tool("fabrik_ik.body_pose")
     yield from no_handles_in_a_new_file()
 
 
 def no_handles_without_the_tool() -> Steps:
-    with over():
-        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
-    yield 0.6
+    yield from use_tool("builtin.select_box")
     at = pixel_of(rig_now().pose.bones["hand.L"].head)
-    Stage.hands.move(*at)
-    yield 0.3
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + Vector((30, 30)))
+    yield from hold(at, Vector((30, 30)))
     check(not is_dragging(), "with another tool there are no handles")
-    Stage.hands.up()
-    yield 0.4
+    yield from release()
 
 
 def no_handles_in_a_new_file() -> Steps:
@@ -161,14 +135,9 @@ def no_handles_in_a_new_file() -> Steps:
         bpy.ops.pose.fabrik_body_add()
     yield 0.6
     at = pixel_of(rig_now().pose.bones["hand.L"].head)
-    Stage.hands.move(*at)
-    yield 0.5
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + Vector((-60, 110)), 8)
+    yield from hold(at, Vector((-60, 110)), 8)
     check(not is_dragging(), "a new file has Blender's first tool, and no handles")
-    Stage.hands.up()
-    yield 0.4
+    yield from release()
 
 
 def horse() -> Any:

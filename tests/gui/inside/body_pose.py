@@ -12,7 +12,7 @@ from typing import Any
 
 import bpy
 from bl_keymap_utils import keymap_hierarchy
-from bodies import HELD, undo
+from bodies import HELD
 from hands import window
 from mathutils import Vector
 from stage import (
@@ -23,16 +23,21 @@ from stage import (
     check,
     click,
     fresh_file,
+    hold,
     is_dragging,
     middle,
+    moved_bones,
     over,
     picture,
     pixel_of,
     pose_bits,
     region,
+    release,
     rig_now,
     shot,
     traces,
+    undo,
+    use_tool,
     walk,
     with_tool,
 )
@@ -110,15 +115,10 @@ def drag_beside_handles() -> Steps:
     for bone in rig_now().pose.bones:
         bone.select = bone.name == "upper_arm.R"
     begin = pixel_of(rig_now().pose.bones["upper_arm.R"].tail) + Vector((-30, 60))
-    Stage.hands.move(*begin)
-    yield 0.3
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(begin, begin + Vector((60, -120)), 5)
+    yield from hold(begin, Vector((60, -120)), 5)
     running = [operator.bl_idname for operator in window().modal_operators]
     check(running == ["VIEW3D_OT_select_box"], f"a drag beside the handles selects in a box ({running})")
-    Stage.hands.up()
-    yield 0.4
+    yield from release()
     check(pose_bits(rig_now()) == pose, "and moves no bone")
 
 
@@ -197,11 +197,7 @@ def body_turn() -> Steps:
 def lead(bone: str, way: Vector, steps: int = 8) -> Steps:
     """Press on the handle at a bone's head, and move; the mouse doesn't rest at the end, and the button stays down."""
     at = pixel_of(rig_now().pose.bones[bone].head)
-    Stage.hands.move(*at)
-    yield 0.5
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + way, steps)
+    yield from hold(at, way, steps)
 
 
 def pull(bone: str, way: Vector) -> Steps:
@@ -268,15 +264,13 @@ def body_settles() -> Steps:
     yield from timers_in(1.0)
     check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"until the timer ends ({POSE_OT_count_timers.counted})")
     check(pose_bits(rig_now()) == bits, "and the pose rests")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     check(not is_dragging() and pose_bits(rig_now()) == bits, "letting go keeps every bit of it")
     yield from undo()
     check(pose_bits(rig_now()) == pose, "one undo restores every bit")
     yield from hand_to_the_floor()
     shown = bone_frames()
-    Stage.hands.up()
-    yield 0.3
+    yield from release()
     turned = largest_turn(shown)
     check(not is_dragging() and turned < 8.0, f"without a rest it stays as well ({turned:.1f} degrees)")
     yield from timers_in(0.5)
@@ -287,8 +281,7 @@ def body_settles() -> Steps:
     yield from timers_in(0.7)
     check(pose_bits(rig_now()) == pose, "Escape restores every bit")
     check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"and removes the timer ({POSE_OT_count_timers.counted})")
-    Stage.hands.up()
-    yield 0.3
+    yield from release()
     check(traces() == left, f"nothing is left behind ({left}, {traces()})")
     yield from hand_to_the_floor()
     check(is_dragging(), "a drag runs")
@@ -298,8 +291,7 @@ def body_settles() -> Steps:
     yield from timers_in(0.7)
     check(not is_dragging(), "a new file ends it")
     check(POSE_OT_count_timers.counted <= STRAY_TIMERS, f"with its timer ({POSE_OT_count_timers.counted})")
-    Stage.hands.up()
-    yield 0.3
+    yield from release()
     bpy.utils.unregister_class(POSE_OT_count_timers)
 
 
@@ -312,8 +304,7 @@ def body_pins_and_hips() -> Steps:
     yield from pull("spine", Vector((0, -60)))
     check(is_dragging(), "the hips are pulled")
     shot("body-squat")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     off = max((rig_now().pose.bones[name].head - place).length for name, place in before.items())
     check(off < HELD, f"toes and pinned hand stay, and heels may lift ({off:.6f})")
     down = rig_now().pose.bones["spine"].head.z - rig_now().data.bones["spine"].head_local.z
@@ -321,8 +312,7 @@ def body_pins_and_hips() -> Steps:
     yield from undo()
     check(pose_bits(rig_now()) == pose, "one undo restores every bit")
     yield from pull("hand.L", Vector((-30, -150)))
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     spine = rig_now().pose.bones["spine.001"].matrix_basis.to_quaternion().angle
     check(spine > 0.01, f"the spine follows a far hand ({spine:.3f})")
     last = bpy.context.window_manager.operators[-1]
@@ -427,9 +417,7 @@ def body_balance() -> Steps:
     shot("body-balance-lost")
     at, outside = balance_mark()
     check(outside > 0.0 and has_color(drawn_at(at), "axis_x"), f"one that falls has a red mark ({outside:.3f})")
-    with over():
-        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
-    yield 0.6
+    yield from use_tool("builtin.select_box")
     check(not has_color(drawn_at(at), "axis_x"), "with another tool there is none")
 
 
@@ -453,23 +441,13 @@ def body_two() -> Steps:
     first, second = (bpy.data.objects[name] for name in ("metarig", "metarig.001"))
     one, other = pose_bits(first), pose_bits(second)
     at = pixel_of(first.matrix_world @ first.pose.bones["hand.L"].head)
-    Stage.hands.move(*at)
-    yield 0.5
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + Vector((-30, 60)), 6)
+    yield from hold(at, Vector((-30, 60)), 6)
     check(not is_dragging(), "the body that isn't active has no handles")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     at = pixel_of(second.matrix_world @ second.pose.bones["hand.L"].head)
-    Stage.hands.move(*at)
-    yield 0.5
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + Vector((-30, 60)), 6)
+    yield from hold(at, Vector((-30, 60)), 6)
     check(is_dragging(), "the active one has")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     check(pose_bits(bpy.data.objects["metarig"]) == one, "the other body stays")
     check(pose_bits(bpy.data.objects["metarig.001"]) != other, "the active one is posed")
 
@@ -485,12 +463,9 @@ def body_interrupted() -> Steps:
     left, pose = traces(), pose_bits(rig_now())
     yield from pull("hand.L", Vector((-60, 110)))
     check(is_dragging(), "a drag runs")
-    with over():
-        bpy.ops.wm.tool_set_by_id(name="builtin.select_box")
-    yield 0.6
+    yield from use_tool("builtin.select_box")
     check(is_dragging(), "it goes on with another tool")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     check(not is_dragging() and pose_bits(rig_now()) != pose, "and ends as it should")
     yield from undo()
     check(pose_bits(rig_now()) == pose, "one undo restores every bit")
@@ -512,8 +487,7 @@ def body_interrupted() -> Steps:
     yield 0.5
     check(not is_dragging(), "a new file ends the drag")
     check(traces() == left, f"nothing is left behind ({left}, {traces()})")
-    Stage.hands.up()
-    yield 0.3
+    yield from release()
     yield from with_tool()
     yield from pull("hand.L", Vector((-60, 110)))
     bpy.data.objects.remove(rig_now())
@@ -522,8 +496,7 @@ def body_interrupted() -> Steps:
     yield 0.4
     check(not is_dragging(), "without the rig the drag ends")
     check(traces() == left, f"nothing is left behind ({left}, {traces()})")
-    Stage.hands.up()
-    yield 0.3
+    yield from release()
 
 
 def body_follows() -> Steps:
@@ -536,9 +509,8 @@ def body_follows() -> Steps:
     shot("body-header")
     pose = pose_bits(rig_now())
     yield from pull("hand.L", Vector((-30, -150)))
-    Stage.hands.up()
-    yield 0.5
-    moved = {name for name, bits in pose_bits(rig_now()).items() if bits != pose[name]}
+    yield from release()
+    moved = moved_bones(pose)
     check(moved and moved <= {"upper_arm.L", "forearm.L", "hand.L"}, f"the arm alone follows ({sorted(moved)})")
     yield from undo()
     Stage.hands.move(*pixel_of(rig_now().pose.bones["hand.L"].head))
@@ -546,13 +518,12 @@ def body_follows() -> Steps:
     for key in ("R", "3", "0", "RET"):
         Stage.hands.key(key)
         yield 0.4
-    moved = {name for name, bits in pose_bits(rig_now()).items() if bits != pose[name]}
+    moved = moved_bones(pose)
     check(moved and moved <= {"upper_arm.L", "forearm.L", "hand.L"}, f"also when it is turned ({sorted(moved)})")
     yield from undo()
     rig_now().pose.use_mirror_x = True
     yield from pull("hand.L", Vector((-30, 100)))
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     left, right = (rig_now().pose.bones[f"hand.{side}"].head for side in "LR")
     off = (Vector((-left.x, left.y, left.z)) - right).length
     check(off < 1e-3, f"with mirror the other hand does the same ({off:.5f})")

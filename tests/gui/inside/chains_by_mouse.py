@@ -13,13 +13,16 @@ from stage import (
     Steps,
     activate,
     area,
-    begin_drag,
     check,
     click,
+    click_button,
+    drag,
     find_button,
+    hold,
     human,
     is_dragging,
     middle,
+    moved_bones,
     open_sidebar,
     over,
     part_of,
@@ -28,10 +31,11 @@ from stage import (
     pose_bits,
     press,
     region,
+    release,
     rig_now,
     shot,
     traces,
-    walk,
+    undo,
 )
 
 STATUS_BAR = 20
@@ -45,9 +49,7 @@ def selected(rig: Any) -> list[str]:
 def press_add() -> Steps:
     """Press + beside the list of chains."""
     yield from open_sidebar()
-    at = yield from find_button("pose.fabrik_chain_add", across=0.83)
-    check(at, f"there is a button to add a chain, at {at}")
-    yield from click(at)
+    yield from click_button("a button to add a chain", "pose.fabrik_chain_add", across=0.83)
     yield 0.4
 
 
@@ -72,10 +74,7 @@ def chain_list() -> Steps:
     rig = rig_now()
     check(rig.fabrik.active_index == 1, "a click on a row makes its chain active")
     check(selected(rig) == ["foot.R"] and rig.data.bones.active.name == "foot.R", f"and its bone ({selected(rig)})")
-    Stage.hands.move(*middle(region()))
-    yield 0.3
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
+    yield from undo()
     rig = rig_now()
     check(len(rig.fabrik.chains) == 2 and set(selected(rig)) == {"hand.L", "foot.R"}, "undo takes the click back")
     check(rig.fabrik.active_index == 0, "with the active chain")
@@ -98,9 +97,8 @@ def controls() -> Steps:
     yield 0.6
     left, before = traces(), pose_bits(rig)
     start = rig.matrix_world @ rig.pose.bones["hand_ik.L"].head
-    yield from begin_drag(grab="BONE")
-    begin, way = middle(region()), Vector((-40, 30))
-    yield from walk(begin, begin + way)
+    way = Vector((-40, 30))
+    yield from drag(way, grab="BONE")
     yield 0.3
     shot("controls")
     rig = bpy.data.objects["rig"]
@@ -115,14 +113,12 @@ def controls() -> Steps:
     Stage.hands.key("ESC")
     yield 0.3
     check(pose_bits(rig) == before and not is_dragging() and traces() == left, "Escape restores every bit")
-    yield from begin_drag(grab="BONE")
-    yield from walk(begin, begin + way)
+    yield from drag(way, grab="BONE")
     Stage.hands.key("RET")
     yield 0.3
-    moved = {name for name, bits in pose_bits(rig).items() if bits != before[name]}
+    moved = moved_bones(before, rig)
     check(moved == {"hand_ik.L"} and not is_dragging(), f"Enter keeps it ({moved})")
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
+    yield from undo()
     check(pose_bits(bpy.data.objects["rig"]) == before, "one undo takes it back")
 
 
@@ -156,9 +152,7 @@ def handles() -> Steps:
         yield from click(at)
         check(pose_bits(rig_now()) == before and goals_of(rig_now()) == goals, f"a click on the {name} changes nothing")
         check(not is_dragging(), f"and leaves no drag of the {name}")
-        Stage.hands.down()
-        yield 0.2
-        yield from walk(at, at + way)
+        yield from hold(at, way)
         yield 0.3
         check(is_dragging(), f"pressed and moved the {name} is dragged")
         shot(f"handles-{name}")
@@ -172,34 +166,22 @@ def handles() -> Steps:
         Stage.hands.key("ESC")
         yield 0.3
         check(pose_bits(rig_now()) == before and goals_of(rig_now()) == goals, "Escape restores every bit")
-        Stage.hands.up()
-        yield 0.3
+        yield from release()
         check(not is_dragging() and traces() == left, f"and leaves nothing ({traces()})")
-        Stage.hands.move(*at)
-        yield 0.3
-        Stage.hands.down()
-        yield 0.2
-        yield from walk(at, at + way)
-        Stage.hands.up()
-        yield 0.5
+        yield from hold(at, way)
+        yield from release()
         check(goals_of(rig_now()) != goals and not is_dragging(), f"letting go keeps the {name}")
-        Stage.hands.key("Z", "ctrl")
-        yield 0.7
+        yield from undo()
         check(pose_bits(rig_now()) == before and goals_of(rig_now()) == goals, "one undo takes it back")
     rig = rig_now()
     rig.fabrik.show_handles = False
     yield 0.4
     at = pixel_of(rig.fabrik.chains[0].target.matrix_world.translation)
-    Stage.hands.move(*at)
-    yield 0.3
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + Vector((30, 30)))
+    yield from hold(at, Vector((30, 30)))
     check(not is_dragging(), "switched off there are no handles")
     Stage.hands.key("ESC")
     yield 0.2
-    Stage.hands.up()
-    yield 0.3
+    yield from release()
 
 
 def bone_targets() -> Steps:
@@ -226,20 +208,16 @@ def bone_targets() -> Steps:
     Stage.hands.move(*at)
     yield 0.4
     shot("bone-targets")
-    Stage.hands.down()
-    yield 0.2
-    yield from walk(at, at + way)
+    yield from hold(at, way)
     yield 0.2
     shot("bone-targets-drag")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     rig = rig_now()
     head = rig.matrix_world @ rig.pose.bones["target forearm.L"].head
     tip = rig.matrix_world @ rig.pose.bones["forearm.L"].tail
     check((pixel_of(head) - at - way).length < 1.5, f"the bone is under the mouse ({pixel_of(head) - at})")
     check((head - tip).length < 1e-3, f"and the chain reaches it ({(head - tip).length})")
-    Stage.hands.key("Z", "ctrl")
-    yield 0.7
+    yield from undo()
     check(pose_bits(rig_now()) == before, "one undo takes it back")
 
 
@@ -259,9 +237,7 @@ def header_of_several_chains() -> Steps:
     Stage.hands.move(*middle(region()))
     yield 0.6
     clean = picture()
-    yield from begin_drag(grab="TARGET")
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((250, 120)))
+    yield from drag(Vector((250, 120)), grab="TARGET")
     yield 0.4
     dragged = picture()
     shot("header-of-several-chains")
@@ -294,11 +270,8 @@ def active_target() -> Steps:
     yield from open_sidebar()
     shot("active-target")
     before = pose_bits(rig_now())
-    at = yield from find_button("pose.fabrik_solve")
-    check(at, f"there is a button to solve, at {at}")
-    if not at:
+    if not (yield from click_button("a button to solve", "pose.fabrik_solve")):
         return
-    yield from click(at)
     yield 0.4
     check(rig_now().fabrik.chains[0].status == "REACHED" and pose_bits(rig_now()) != before, "it solves")
     check(bpy.context.object.type == "EMPTY" and bpy.context.mode == "OBJECT", "and the target stays active")

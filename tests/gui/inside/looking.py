@@ -8,22 +8,21 @@ import math
 from typing import Any
 
 import bpy
-from bodies import undo
 from body_pose import pull
 from mathutils import Vector
 from stage import (
-    Stage,
     Steps,
     area,
     check,
-    click,
-    find_button,
+    click_button,
     open_sidebar,
     over,
     pose_bits,
+    release,
     rig_now,
     shot,
     traces,
+    undo,
     with_tool,
 )
 
@@ -44,6 +43,16 @@ def add_lamp() -> Any:
     return lamp
 
 
+def press_look_at(what: str) -> Steps:
+    yield from open_sidebar()
+    with over("UI"):
+        for _ in range(12):  # the wheel would scroll the list of handles
+            bpy.ops.view2d.scroll_down()
+    yield 0.5
+    yield from click_button(f"a button to look at {what}", "pose.fabrik_body_look(")
+    yield 0.6
+
+
 def body_look() -> Steps:
     """Look At by its button, with another object selected; held while a hand is pulled; one undo step each."""
     yield from with_tool()
@@ -55,17 +64,7 @@ def body_look() -> Steps:
         bpy.ops.view3d.view_orbit(angle=0.2, type="ORBITUP")
         bpy.ops.ed.undo_push(message="lamp")
     pose, left = pose_bits(rig), traces()
-    yield from open_sidebar()
-    with over("UI"):
-        for _ in range(12):  # the wheel would scroll the list of handles
-            bpy.ops.view2d.scroll_down()
-    yield 0.5
-    at = yield from find_button("pose.fabrik_body_look(")
-    check(at, f"there is a button to look at something, at {at}")
-    if not at:
-        return
-    yield from click(at)
-    yield 0.6
+    yield from press_look_at("something")
     body = rig_now().fabrik.body
     check(body.use_look_at and body.look_target.name == "Lamp", "it takes the other selected object")
     check(max(map(degrees_off, "LR")) < 0.1, f"both eyes are on it ({degrees_off('L'):.2f}, {degrees_off('R'):.2f})")
@@ -77,8 +76,7 @@ def body_look() -> Steps:
     shot("body-look-drag")
     check(max(map(degrees_off, "LR")) < 0.1, f"the eyes stay on it while a hand is pulled ({degrees_off('L'):.2f})")
     check(pose_bits(rig_now()) != held, "and the body moves")
-    Stage.hands.up()
-    yield 0.5
+    yield from release()
     yield from undo()
     check(pose_bits(rig_now()) == held, "one undo takes the pull back, with the eyes")
     yield from undo()
@@ -91,17 +89,7 @@ def look_at_typed_location(pose: Any) -> Steps:
     """The button of the panel looks at the location above it once that was typed, not at the 3D cursor."""
     bpy.data.objects["Lamp"].select_set(False)
     rig_now().fabrik.body.look_location = LAMP
-    yield from open_sidebar()
-    with over("UI"):
-        for _ in range(12):
-            bpy.ops.view2d.scroll_down()
-    yield 0.5
-    at = yield from find_button("pose.fabrik_body_look(")
-    check(at, f"there is a button to look at a location, at {at}")
-    if not at:
-        return
-    yield from click(at)
-    yield 0.6
+    yield from press_look_at("a location")
     body = rig_now().fabrik.body
     check(body.use_look_at and (body.look_location - LAMP).length < 1e-6, f"it is kept ({tuple(body.look_location)})")
     check(pose_bits(rig_now()) != pose and max(map(degrees_off, "LR")) < 0.1, f"looked at ({degrees_off('L'):.2f})")

@@ -48,11 +48,14 @@ from stage import (
     begin_drag,
     check,
     click,
+    click_button,
     count_near,
+    drag,
     find_button,
     human,
     is_dragging,
     middle,
+    moved_bones,
     open_sidebar,
     over,
     part_of,
@@ -61,10 +64,12 @@ from stage import (
     pose_bits,
     press,
     region,
+    release,
     rig_now,
     shot,
     tail_of,
     traces,
+    undo,
     walk,
 )
 from surroundings import (
@@ -90,11 +95,8 @@ def panel() -> Steps:
     yield 0.4
     yield from open_sidebar()
     shot("panel-empty")
-    at = yield from find_button("pose.fabrik_chain_add", across=0.83)
-    check(at, f"there is a button to add a chain, at {at}")
-    if not at:
+    if not (yield from click_button("a button to add a chain", "pose.fabrik_chain_add", across=0.83)):
         return
-    yield from click(at)
     rig = rig_now()
     check([chain.tip for chain in rig.fabrik.chains] == ["hand.L"], "it adds a chain")
     before = pose_bits(rig)
@@ -102,11 +104,8 @@ def panel() -> Steps:
     rig.fabrik.chains[0].target.location = elbow.lerp(tail_of(rig), 0.9) + Vector((-0.05, 0.0, 0.05))
     bpy.context.view_layer.update()
     yield 0.3
-    at = yield from find_button("pose.fabrik_solve")
-    check(at, f"there is a button to solve, at {at}")
-    if not at:
+    if not (yield from click_button("a button to solve", "pose.fabrik_solve")):
         return
-    yield from click(at)
     yield 0.3
     shot("panel")
     check(rig_now().fabrik.chains[0].status == "REACHED" and pose_bits(rig_now()) != before, "it solves")
@@ -157,25 +156,20 @@ def drag_by_buttons() -> Steps:
         check((now - hand - way).length < 2.0, f"{gesture}: the hand goes with the mouse ({now - hand})")
         turned = direction.rotation_difference(rig_now().pose.bones["hand.L"].matrix.to_quaternion()).angle
         check(turned < 2e-3, f"{gesture}: the hand keeps its direction ({turned})")
-        moved = {name for name, bits in pose_bits(rig_now()).items() if bits != rig_before[name]}
+        moved = moved_bones(rig_before)
         check(moved == {"hand.L", "forearm.L", "upper_arm.L"}, f"{gesture}: the arm's bones turn ({sorted(moved)})")
         if gesture == "clicked":
             Stage.hands.down()
             yield 0.15
-        Stage.hands.up()
-        yield 0.4
+        yield from release()
         check(not is_dragging() and traces() == left, f"{gesture}: that ends it and nothing is left ({traces()})")
         if gesture == "pressed":
-            Stage.hands.key("Z", "ctrl")
-            yield 0.6
+            yield from undo()
             check(pose_bits(rig_now()) == rig_before, "pressed: one undo takes it back")
     yield from ends_of_a_waiting_drag(at, hand)
     after = pose_bits(rig_now())
     check(after != rig_before, "the pose stays")
-    Stage.hands.move(*middle(region()))
-    yield 0.2
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
+    yield from undo()
     check(pose_bits(rig_now()) == rig_before, "one undo takes it back")
     Stage.hands.key("Z", "ctrl", "shift")
     yield 0.6
@@ -364,9 +358,7 @@ def confirm_and_cancel() -> Steps:
     clean = part_of(picture(), region_of_header)
     for button, ends in (("ESC", False), ("RIGHTMOUSE", False), ("LEFTMOUSE", True), ("RET", True), (" ", True)):
         before = pose_bits(rig_now())
-        yield from begin_drag(grab="TIP", chain_count=3)
-        begin = middle(region())
-        yield from walk(begin, begin + Vector((-40, 25)), 4)
+        yield from drag(Vector((-40, 25)), 4, grab="TIP", chain_count=3)
         yield 0.3
         if button == "ESC":
             said = part_of(picture(), region_of_header)
@@ -384,8 +376,7 @@ def confirm_and_cancel() -> Steps:
         check(pose_bits(rig_now()) == (moved if ends else before), f"{button} {'keeps' if ends else 'restores'} it")
         check(traces() == left, f"{button} leaves nothing ({traces()})")
         if ends:
-            Stage.hands.key("Z", "ctrl")
-            yield 0.5
+            yield from undo()
             check(pose_bits(rig_now()) == before, f"{button}: one undo takes it back")
     Stage.hands.move(*middle(region()))
     yield 0.6
@@ -393,9 +384,7 @@ def confirm_and_cancel() -> Steps:
 
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
     bpy.context.preferences.edit.use_keyframe_insert_available = False  # else only what has curves is keyed
-    yield from begin_drag(grab="TIP", chain_count=3)
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-40, 25)), 4)
+    yield from drag(Vector((-40, 25)), 4, grab="TIP", chain_count=3)
     check(rig_now().animation_data is None, "nothing is keyed while it drags")
     yield from press("RET")
     yield 0.3
@@ -418,9 +407,7 @@ def target_and_pins() -> Steps:
     chain = rig.fabrik.chains[1]
     before = pose_bits(rig)
     where = chain.target.matrix_world.translation.copy()
-    yield from begin_drag(grab="TARGET")
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((40, 30)))
+    yield from drag(Vector((40, 30)), grab="TARGET")
     yield 0.3
     there = chain.target.matrix_world.translation
     check((there - where).length > 0.05, "the target is dragged")
@@ -432,8 +419,7 @@ def target_and_pins() -> Steps:
 
     activate(rig, "spine.003")
     hands = [tail_of(rig, f"hand.{side}") for side in "LR"]
-    yield from begin_drag(grab="TIP", chain_count=4)
-    yield from walk(begin, begin + Vector((12, -12)))
+    yield from drag(Vector((12, -12)), grab="TIP", chain_count=4)
     yield 0.2
     away = max((tail_of(rig, f"hand.{side}") - hand).length for side, hand in zip("LR", hands, strict=True))
     yield from press("P")
@@ -469,9 +455,7 @@ def file_window_undo_frames() -> Steps:
 
 def short_drag() -> Steps:
     """Begin a drag of the arm, and move it."""
-    yield from begin_drag(grab="TIP", chain_count=3)
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-40, 25)), 3)
+    yield from drag(Vector((-40, 25)), 3, grab="TIP", chain_count=3)
 
 
 def file_in_mid_drag(path: Path) -> Steps:
@@ -720,14 +704,12 @@ def fifty_chains() -> Steps:
         with over():
             bpy.ops.screen.animation_cancel()
 
-    def drag() -> Steps:
-        yield from begin_drag(grab="TIP", chain_count=3)
-        begin = middle(region())
-        yield from walk(begin, begin + Vector((-60, -60)), 25)
+    def drag_one() -> Steps:
+        yield from drag(Vector((-60, -60)), 25, grab="TIP", chain_count=3)
         shot("overlay-fifty-drag")
         yield from press("ESC")
 
-    for what, scenes in (("nothing moves", redraw), ("all play", play), ("one is dragged", drag)):
+    for what, scenes in (("nothing moves", redraw), ("all play", play), ("one is dragged", drag_one)):
         times = yield from timed(scenes)
         said = ", ".join(f"{name} {1e3 * share:.2f}" for name, share in quantiles(times).items())
         # The times are in the log and decide nothing: other processes, and the software that draws, share the machine.
@@ -808,9 +790,7 @@ def manual() -> Steps:
     rig.fabrik.chains.remove(0)
     activate(rig, "hand.L")
     yield 0.4
-    yield from begin_drag(grab="BONE")
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-130, 90)))
+    yield from drag(Vector((-130, 90)), grab="BONE")
     yield 0.5
     shot("manual-drag")
     check(is_dragging(), "pictures are taken")

@@ -143,6 +143,11 @@ def pose_bits(rig: Any) -> dict[str, tuple[Any, ...]]:
     return {bone.name: tuple(tuple(getattr(bone, name)) for name in names) for bone in rig.pose.bones}
 
 
+def moved_bones(before: dict[str, tuple[Any, ...]], rig: Any = None) -> set[str]:
+    """Return the bones whose channels differ from ``pose_bits`` before."""
+    return {name for name, bits in pose_bits(rig or rig_now()).items() if bits != before[name]}
+
+
 def tail_of(rig: Any, bone: str = "hand.L") -> Vector:
     return rig.matrix_world @ rig.pose.bones[bone].tail
 
@@ -189,6 +194,33 @@ def press(*names: str) -> Steps:
         yield 0.15
 
 
+def undo() -> Steps:
+    Stage.hands.move(*middle(region()))
+    yield 0.3
+    Stage.hands.key("Z", "ctrl")
+    yield 0.6
+
+
+def hold(at: Vector, way: Vector, steps: int = 6) -> Steps:
+    """Press the button at a place and move; it stays down, and the mouse doesn't rest at the end."""
+    Stage.hands.move(*at)
+    yield 0.5
+    Stage.hands.down()
+    yield 0.2
+    yield from walk(at, at + way, steps)
+
+
+def release() -> Steps:
+    Stage.hands.up()
+    yield 0.5
+
+
+def use_tool(name: str) -> Steps:
+    with over():
+        bpy.ops.wm.tool_set_by_id(name=name)
+    yield 0.6
+
+
 def begin_drag(**options: Any) -> Steps:
     """Begin a drag with the mouse in the middle of the viewport."""
     Stage.hands.move(*middle(region()))
@@ -197,6 +229,13 @@ def begin_drag(**options: Any) -> Steps:
         answer = bpy.ops.pose.fabrik_drag("INVOKE_DEFAULT", **options)
     check(answer == {"RUNNING_MODAL"}, f"the drag runs ({answer})")
     yield 0.2
+
+
+def drag(way: Vector, steps: int = 6, **options: Any) -> Steps:
+    """Begin a drag with the mouse in the middle of the viewport, and move; it goes on."""
+    yield from begin_drag(**options)
+    begin = middle(region())
+    yield from walk(begin, begin + way, steps)
 
 
 def open_sidebar(tab: str = "Animation") -> Steps:
@@ -243,3 +282,12 @@ def find_button(wanted: str, across: float = 0.5, step: int = 7) -> Iterator[flo
         elif found:
             break
     return Vector((x, (found[0] + found[-1]) // 2)) if found else None  # type: ignore[return-value]
+
+
+def click_button(what: str, wanted: str, across: float = 0.5) -> Iterator[float]:
+    """Click a button of the sidebar that ``find_button`` finds; return its place, None where there is none."""
+    at = yield from find_button(wanted, across)
+    check(at, f"there is {what}, at {at}")
+    if at:
+        yield from click(at)
+    return at  # type: ignore[return-value]

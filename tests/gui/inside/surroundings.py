@@ -21,11 +21,15 @@ from stage import (
     begin_drag,
     check,
     click,
+    click_button,
     count_near,
+    drag,
     find_button,
+    fresh_file,
     human,
     is_dragging,
     middle,
+    moved_bones,
     open_sidebar,
     over,
     part_of,
@@ -37,6 +41,7 @@ from stage import (
     shot,
     tail_of,
     traces,
+    undo,
     walk,
     window,
 )
@@ -281,16 +286,13 @@ def drag_of_two_rigs(rig: Any, other: Any) -> Steps:
     with over():
         bpy.ops.ed.undo_push(message="two")
     yield 0.3
-    yield from begin_drag(grab="TIP", chain_count=3)
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-15, 20)), 3)
+    yield from drag(Vector((-15, 20)), 3, grab="TIP", chain_count=3)
     yield 0.2
     shot("two-rigs")
     check((tail_of(other) - hand).length > 0.02 and pose_bits(rig) == still, "the active one is dragged, no other")
     yield from press("RET")
     yield 0.3
-    Stage.hands.key("Z", "ctrl")
-    yield 0.6
+    yield from undo()
     other = bpy.data.objects["other"]
     rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != other)
     check(pose_bits(other) == before and pose_bits(rig) == still, "one undo takes it back")
@@ -325,10 +327,7 @@ def overridden(rig: Any) -> Generator[float, None, Any]:
 def overlay_on_an_override() -> Steps:
     """The overlay of a library override is drawn at once: enabled in the library, or on the override."""
     for is_on_in_library in (True, False):
-        bpy.ops.wm.read_homefile(use_factory_startup=True)
-        yield 0.8
-        for obj in list(bpy.data.objects):
-            bpy.data.objects.remove(obj)
+        yield from fresh_file()
         rig = human("hand.L")
         bend_arms(rig)
         with over():
@@ -341,10 +340,7 @@ def overlay_on_an_override() -> Steps:
         if not is_on_in_library:
             clean = part_of(picture(), region())
             yield from open_sidebar()
-            at = yield from find_button("show_overlay", across=0.83)
-            check(at, f"there is a button for the overlay, at {at}")
-            if at:
-                yield from click(at)
+            yield from click_button("a button for the overlay", "show_overlay", across=0.83)
             rig = next(obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj.override_library)
             check(rig.fabrik.show_overlay, "the button enables the overlay of the override")
             area().spaces.active.show_region_ui = False
@@ -365,20 +361,17 @@ def follows_there(what: str, rig: Any, sides: str = "L") -> Steps:
     name = rig.name
     with over():
         bpy.ops.ed.undo_push(message=what)
-    yield from begin_drag(grab="TIP", chain_count=3)
-    begin = middle(region())
-    yield from walk(begin, begin + Vector((-15, 20)), 3)
+    yield from drag(Vector((-15, 20)), 3, grab="TIP", chain_count=3)
     yield 0.2
     check((tail_of(rig) - hand).length > 0.02, f"{what}: the hand is dragged")
-    changed = {bone for bone, bits in pose_bits(rig).items() if bits != before[bone]}
+    changed = moved_bones(before, rig)
     turned = {f"{bone}.{side}" for bone in ("hand", "forearm", "upper_arm") for side in sides}
     check(changed <= turned, f"{what}: nothing else turns ({sorted(changed)})")
     check({bone[-1] for bone in changed} == {*sides}, f"{what}: on the sides {sides}")
     yield from press("RET")
     yield 0.3
     check(pose_bits(rig) != before and not is_dragging(), f"{what}: it stays")
-    Stage.hands.key("Z", "ctrl")
-    yield 0.8
+    yield from undo()
     check(pose_bits(bpy.data.objects[name]) == before, f"{what}: one undo takes it back")
 
 
