@@ -16,7 +16,7 @@ from ...core import FabrikError
 from ..rig.body_balance import center_over_floor, read_balance, read_support
 from ..rig.body_floor import read_floor
 from ..rig.body_following import Follows
-from ..rig.body_look_at import HOLDING_ROLES, TURNING_ROLES, eye_channels, read_look_at
+from ..rig.body_look_at import eye_channels, read_look_at
 from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, rotation_name, take_body
 from ..rig.body_swivels import read_swivels
 from ..rig.chain_bones import check_root_moves
@@ -195,6 +195,6 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
     swivels = read_swivels(armature, tree.bones.tree, first)
     tree = replace(tree, floor=read_floor(armature, bones, body.toes, first), swivels=swivels)
     if body.look is not None:
-        turning = HOLDING_ROLES if body.pulled else TURNING_ROLES
+        turning = body.look.turning_roles(bool(body.pulled))
         tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first, turning))
     return Group(snapshots, tree, moving_roots)
