@@ -170,6 +170,9 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     both fail, the state is that of ``meet_all``; after a second descent, without rotations and poles, it is that of
     ``meet_slowly``. With strict firmness it is the one before where ``meet_all`` doesn't
     meet the goals: poses would jump where more steps do.
+
+    Where the way there is longer than ``ExactGoals.most``, and a share of it is taken, the targets of a body are met
+    from there without the last level, of rotations, if it stays in balance (``Firmness.brings_targets``).
     """
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
     if not are_met and firmness.is_strict:
@@ -180,7 +183,12 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
             slowly = meet_slowly(goals.stack, state)
             if goals.of_targets is not None or np.linalg.norm(goals.stack.residual(slowly)) <= NEARLY_EXACT:
                 exact = slowly
-    return within_change(stack, state, exact, goals.most)
+    found = within_change(stack, state, exact, goals.most)
+    if found is exact or not firmness.brings_targets:
+        return found
+    balance = [each for level in stack.levels for each in level if isinstance(each[0], BalanceTask)]
+    nearer, are_met = meet_all(goals.stack.with_levels([*goals.stack.levels[:-1], balance]), found)
+    return within_change(stack, found, nearer, goals.most) if are_met else found
 
 
 def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | None = None) -> bool:
