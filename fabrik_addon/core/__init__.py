@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .model.chain_start import StartPose, start_from
     from .model.tree_start import StartTree, start_tree
     from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, Swivel, plain_chain
-    from .solve_chain import ComponentSolution, follows_pole, solve, solve_components, with_root_fixed
+    from .solve_chain import ComponentSolution, depends_on_near, solve, solve_components, with_root_fixed
     from .solve_chain_frames import solve_chain_frames
     from .solve_tree import solve_tree_components
     from .solve_tree_frames import solve_tree_frames
@@ -30,7 +30,7 @@ _NAMES = {
     ".model.chain_start": "StartPose start_from",
     ".model.tree_start": "StartTree start_tree",
     ".problem": "Balance Chain Floor Goals LookAt Options Pose Solution Swivel plain_chain",
-    ".solve_chain": "ComponentSolution follows_pole solve solve_components with_root_fixed",
+    ".solve_chain": "ComponentSolution depends_on_near solve solve_components with_root_fixed",
     ".solve_chain_frames": "solve_chain_frames",
     ".solve_tree": "solve_tree_components",
     ".solve_tree_frames": "solve_tree_frames",

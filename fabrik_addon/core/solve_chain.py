@@ -144,7 +144,7 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         stage = partial(reach_rotation, stage)
     elif has_rotation and options.iterations < PATIENCE:
         stage = partial(reach_rotation_clamped, stage)
-    elif is_limited and (has_rotation or (start.near and not start.batch and follows_pole(start.chain, goals))):
+    elif is_limited and (has_rotation or _has_pole_near(start, goals, options)):
         stage = partial(reach_as_tree, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
@@ -156,14 +156,22 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         return stage(ARRAY, start, goal, options)
 
 
-def follows_pole(chain: Chain, goals: Goals) -> bool:
-    """Tell whether a chain meets its pole otherwise from a solution near it (``StartPose.near``) than from its pose.
+def depends_on_near(chain: Chain, goals: Goals, options: Options) -> bool:
+    """Tell whether the pose that is found depends on a solution near (``StartPose.near``).
 
-    So it is within limits, from three bones on. With two bones the pole says where the elbow is: of 258 drags of an arm
-    and a leg 46 had a jump with each move from the pose at the drag's start, and 48 with each from the move before,
-    which took 30 times as long. With a rotation rotation and pole are always met in the latter way.
+    It does within limits: with a rotation, whatever the solver, and else with FABRIK, but for two bones with a pole,
+    which says where the elbow is. With each move of 258 drags of an arm and a leg from the pose at the drag's start as
+    many had a jump (46) as with each from the move before (48), in a thirtieth of the time.
     """
-    return chain.has_limits and goals.poles is not None and goals.rotations is None and len(chain.links) > 2
+    if not chain.has_limits or goals.rotations is not None:
+        return chain.has_limits
+    return options.solver == "FABRIK" and (goals.poles is None or len(chain.links) > 2)
+
+
+def _has_pole_near(start: StartPose, goals: Goals, options: Options) -> bool:
+    """Tell whether a chain within limits meets its pole as a tree: from a solution near."""
+    is_near = start.near is not None and not start.batch
+    return is_near and goals.poles is not None and depends_on_near(start.chain, goals, options)
 
 
 def _solve_each(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
@@ -396,8 +404,8 @@ def reach_as_tree(
     3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
        a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
 
-    A pole without a rotation is met so from a solution near only (``follows_pole``): from the pose at hand, solving
-    again would rotate a chain beyond reach farther, up to 48 degrees, and take 5 to 20 times as long.
+    A pole without a rotation is met so where a solution near is known, and not from the pose at hand: there a second
+    solve would rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
 
     The options' iterations bound the next stage alone.
     """

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 FRAMES_PER_BATCH = 2000
 """Frames that are solved as one batch: larger batches are no faster, and need more memory."""
 
-TREE_FRAMES_PER_BATCH = 48
-"""The same of chains that are solved together: they take some milliseconds a frame, and can be cancelled in between."""
+STEPWISE_FRAMES_PER_BATCH = 48
+"""The same where frames may start from the frame before. They take some milliseconds each, and the bake can be
+cancelled in between."""
 
 _NLA_IMPRECISION = 1e-3
 """Error of a channel after the NLA's blending that comes from its single precision: radians, or a share of lengths."""
@@ -130,7 +131,7 @@ def _passes(tracks: Sequence[Track]) -> list[list[Track]]:
 def _read_and_solve(
     work: FrameRange, tracks: Sequence[Track], chains: Sequence[FabrikChain]
 ) -> Generator[float, None, None]:
-    """Read and solve all frames, ``FRAMES_PER_BATCH`` at a time; yield the share of the frames that are read."""
+    """Read and solve all frames, one batch after another; yield the share of the frames that are read."""
     frames = work.frames
     names = {name for track in tracks for name in track.group.names}
     objects = [work.armature]
@@ -138,7 +139,7 @@ def _read_and_solve(
         if chain.name in names:
             objects += [obj for obj in (chain.target, chain.pole_target) if obj is not None]
     with frames_of(work.scene, work.view_layer, objects) as at:
-        most = TREE_FRAMES_PER_BATCH if any(track.group.tree for track in tracks) else FRAMES_PER_BATCH
+        most = STEPWISE_FRAMES_PER_BATCH if any(track.is_stepwise for track in tracks) else FRAMES_PER_BATCH
         for start in range(0, len(frames), most):
             numbers = range(start, min(start + most, len(frames)))
             for number in numbers:

@@ -73,8 +73,8 @@ class PlainChain:
     """Name of the bone that is the target; empty where the target is an object."""
     pole_bone: str
     """The same of the pole."""
-    last_frames: list[NearSolution | None] = field(default_factory=list)
-    """Where the frames after those that were solved last start."""
+    last_frames: list[NearSolution] = field(default_factory=list)
+    """The solution of the frame that was solved last; none before the first."""
 
     @cached_property
     def names(self) -> list[str]:

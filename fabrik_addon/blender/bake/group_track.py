@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ...core import Array, FabrikError, Status
+from ...core import Array, FabrikError, Status, depends_on_near
 from ...core.math.quaternion_arrays import signed_alike
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..animation.evaluated_frames import Frames
@@ -144,6 +144,12 @@ class Track:
             has_animated_settings(paths, bone) for bone in bones
         )
         """Whether a solve may change other channels at some frame than at the present one."""
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether frames may start from the solution of the frame before."""
+        one = self.group.snapshots[0]
+        return self.group.tree is not None or depends_on_near(one.chain, one.goals, one.options)
 
     @property
     def rotation_keys(self) -> list[ChannelKey]:

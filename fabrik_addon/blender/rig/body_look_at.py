@@ -39,7 +39,7 @@ LOOK_SETTINGS = (
 )
 """Names of the properties of a body that a look has."""
 
-HOLDING_ROLES = {Role.NECK, Role.HEAD}
+NECK_ROLES = {Role.NECK, Role.HEAD}
 """Roles of the bones that turn toward a point at which the head doesn't look yet, while a handle is pulled.
 
 The pose before a pull is the reference pose of the posture task. With chest and spine among these bones each pull, even
@@ -47,10 +47,10 @@ by no distance, bowed the torso again toward a point beyond the neck's reach: Ri
 neck and head alone a drag of the chest took the head up to 2.3 degrees off its point, with all of them 0.5.
 """
 
-GAZE_HELD = math.radians(3.0)
+LOOKS_AT_WITHIN = math.radians(3.0)
 """Angle from the head's direction to the point up to which the head looks at it."""
 
-TURNING_ROLES = HOLDING_ROLES | {Role.SPINE, Role.CHEST}
+TURNING_ROLES = NECK_ROLES | {Role.SPINE, Role.CHEST}
 """Roles of the bones that turn for a look."""
 
 EYE_CONE = math.radians(35.0)
@@ -86,8 +86,8 @@ class Look:
         return max((self._angle(bone, bone.head, axis) for bone, axis in self.eyes), default=self._head_angle())
 
     def turning_roles(self, is_pulled: bool) -> Container[str]:
-        """Return the roles of the bones that turn for the look, in a pull or by itself."""
-        return HOLDING_ROLES if is_pulled and self._head_angle() > GAZE_HELD else TURNING_ROLES
+        """Return the roles of the bones that turn for the look: in a pull neck and head, unless the head looks there."""
+        return NECK_ROLES if is_pulled and self._head_angle() > LOOKS_AT_WITHIN else TURNING_ROLES
 
     def _head_angle(self) -> float:
         head = self.head
@@ -211,9 +211,7 @@ def eye_channels(look: Look | None, moved: Matrix | None = None) -> list[tuple[P
     return found
 
 
-def read_look_at(
-    armature: Object, look: Look, bones: Sequence[PoseBone], first_joint: int, turning: Container[str]
-) -> LookAt:
+def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_joint: int, is_pulled: bool) -> LookAt:
     """Return the look of a body whose bones are those of a tree.
 
     Args:
@@ -221,12 +219,12 @@ def read_look_at(
         look: of its head.
         bones: of the tree, in the order of its joints, the head's among them.
         first_joint: the joint at which the first of the bones starts.
-        turning: roles of the bones that turn.
+        is_pulled: whether a handle of the body is pulled (``Look.turning_roles``).
     """
-    roles = roles_of(armature)
+    roles, turning = roles_of(armature), look.turning_roles(is_pulled)
     numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
     line = [bone for bone in (look.head, *look.head.parent_recursive) if bone.name in numbers]
-    trunk = next((bone for bone in line if roles.get(bone.name) not in {Role.NECK, Role.HEAD}), line[-1])
+    trunk = next((bone for bone in line if roles.get(bone.name) not in NECK_ROLES), line[-1])
     forward, up = directions_at_rest(armature)
     left: Vector = up.cross(forward)  # type: ignore[assignment]
     since_rest = trunk.matrix.to_quaternion() @ trunk.bone.matrix_local.to_quaternion().inverted()

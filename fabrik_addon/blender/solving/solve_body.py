@@ -195,6 +195,5 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
     swivels = read_swivels(armature, tree.bones.tree, first)
     tree = replace(tree, floor=read_floor(armature, bones, body.toes, first), swivels=swivels)
     if body.look is not None:
-        turning = body.look.turning_roles(bool(body.pulled))
-        tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first, turning))
+        tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first, bool(body.pulled)))
     return Group(snapshots, tree, moving_roots)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import Array, FabrikError, Goals, follows_pole
+from ...core import Array, FabrikError, Goals, depends_on_near
 from ..rig.last_results import Result, keep_result
 from ..rig.rotation_channel import Setting
 from .chain_groups import Group, take_group, take_groups
@@ -126,15 +126,25 @@ def solve_group(
 
 
 def solution_to_follow(group: Group, goals: Mapping[str, Goals] | None = None) -> tuple[SolvedChain, ...]:
-    """Return what the first move of a drag, or frame of a bake, starts from as the ones after it do (``follows_pole``).
+    """Return a solution from which the first move of a drag, or frame of a bake, is solved by the method of the others.
 
-    The arguments are those of ``solve_group``. From the pose at hand a pole is met otherwise than from a solution near
-    it: with a first move from there the second one jumped, by up to 76 degrees. Of 183 paths of tails, legs with feet
-    and arms with clavicles from an unsolved pose 172 had a jump so, with this 49, most of them beyond reach.
+    A chain within limits meets its pole by another method from a solution near than from the pose at hand. With the
+    first move from the pose at hand and the second from the first one's solution, bones rotated by up to 76 degrees
+    between the two: 172 of 183 paths of tails, legs with feet and arms with clavicles had a jump. With the first move
+    from this solution 49 have one, most of them beyond reach.
+
+    Args:
+        group: as of ``solve_group``.
+        goals: as of ``solve_group``.
+
+    Returns:
+        as ``solve_group``; nothing of other groups, whose first move is solved by the method of the others anyway.
     """
-    if group.tree is None and any(follows_pole(one.chain, one.goals) for one in group.snapshots):
-        return solve_group(group, goals)
-    return ()
+    one = group.snapshots[0]
+    rotates_freely = one.bones.is_rigid and not one.bones.has_locks
+    if group.tree is not None or not rotates_freely or one.goals.poles is None or one.goals.rotations is not None:
+        return ()
+    return solve_group(group, goals) if depends_on_near(one.chain, one.goals, one.options) else ()
 
 
 def solve_and_write(
