@@ -86,7 +86,10 @@ class Look:
         return max((self._angle(bone, bone.head, axis) for bone, axis in self.eyes), default=self._head_angle())
 
     def turning_roles(self, is_pulled: bool) -> Container[str]:
-        """Return the roles of the bones that turn for the look: in a pull neck and head, if the head doesn't look there."""
+        """Return the roles of the bones that turn for the look.
+
+        In a pull those are neck and head alone, where the head doesn't look at the point.
+        """
         return NECK_ROLES if is_pulled and self._head_angle() > LOOKS_AT_WITHIN else TURNING_ROLES
 
     def _head_angle(self) -> float:
