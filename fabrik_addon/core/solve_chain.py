@@ -180,12 +180,12 @@ def _solve_each(start: StartPose, goals: Goals, options: Options) -> ComponentSo
         solve_components(start_from(start.chain, pose), desired, options)
         for pose, desired in each_pose(start.chain, start.pose, goals, start.batch)
     ]
-    return batch_of(found, start.batch)
+    return batch_of(found, start)
 
 
-def batch_of(found: Sequence[ComponentSolution], batch: tuple[int, ...]) -> ComponentSolution:
-    """Return the solutions of single poses of one chain as the solution of a batch."""
-    bones = len(found[0].frames)
+def batch_of(found: Sequence[ComponentSolution], start: StartPose) -> ComponentSolution:
+    """Return the solutions of the single poses of a batch as that of the batch, which may be empty."""
+    batch, bones = start.batch, len(start.links)
     columns = (
         ([one.points for one in found], (bones + 1, 3)),
         ([one.frames for one in found], (bones, 4)),

@@ -84,7 +84,7 @@ def _followed(
         near = near or solve_components(frame, desired, options).next_start
         found.append(solve_components(replace(frame, near=near), desired, options))
         near = found[-1].next_start
-    return batch_of(found, start.batch), found[-1].next_start
+    return batch_of(found, start), found[-1].next_start
 
 
 def _frames(found: ComponentSolution) -> Array:
