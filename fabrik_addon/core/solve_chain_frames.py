@@ -64,14 +64,16 @@ def solve_chain_frames(
     if can_follow and goals.rotations is not None:
         return _followed(start, goals, options, near)
     alone = solve_components(start, goals, options)
+    last_alone = NearSolution([tuple(frame) for frame in _frames(alone)[-1].tolist()])
+    if not can_follow:
+        return alone, last_alone
     turns = _turns(alone, start, near)
-    jumps_at_first = near is not None and turns[0] > LEAST_JUMP
-    if can_follow and (jumps_at_first or _jump(turns)):
+    if (near is not None and turns[0] > LEAST_JUMP) or _jump(turns):
         followed, last = _followed(start, goals, options, near)
         reached, reached_alone = (np.sum(one.error <= options.tolerance) for one in (followed, alone))
         if reached >= reached_alone and _turns(followed, start, near).max() < CLEARLY_LESS * turns.max():
             return followed, last
-    return alone, NearSolution([tuple(frame) for frame in _frames(alone)[-1].tolist()])
+    return alone, last_alone
 
 
 def _followed(
