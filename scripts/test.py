@@ -101,7 +101,10 @@ def _run_pytest(python: Path, version: tuple[int, int], part: str, seconds: floa
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"
-        status = _run(step, [str(python), "-c", _PYTEST, f"tests/{part}", f"--junit-xml={results}"], seconds)
+        command = [str(python), "-c", _PYTEST, f"tests/{part}", f"--junit-xml={results}"]
+        # On all processors, but for the one window: software OpenGL takes them all.
+        command += [] if part == "gui" else ["-n", "auto", "--dist", "worksteal"]
+        status = _run(step, command, seconds)
         passed, failed, skipped = _counts(results)
         reason = _reason_for_skipping(results)
     if status != 0 and not failed:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,14 @@ bpy = pytest.importorskip("bpy")
 
 
 @pytest.fixture(scope="session")
-def addon() -> Iterator[None]:
+def addon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Register the add-on once: registered classes survive the loading of files."""
     import fabrik_addon
+    from tests.blender.rigs import Saved
+
+    own = tmp_path_factory.getbasetemp()
+    Saved.folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "generated"  # of all workers
+    Saved.folder.mkdir(exist_ok=True)
 
     fabrik_addon.register()
     yield

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,10 +117,16 @@ def metarig(name: str) -> Object:
     return bpy.context.object
 
 
+class Saved:
+    """Where the session's generated rigs are saved; the fixture ``addon`` says it."""
+
+    folder: Path
+
+
 def generated_rig(name: str, ik_fk: float = 1.0) -> Object:
-    """Generate Rigify's rig of a metarig, in Pose mode; limbs follow FK controls (1) or IK controls (0)."""
-    metarig(name)
-    bpy.ops.pose.rigify_generate()
+    """Open Rigify's rig of a metarig, in Pose mode; limbs follow FK controls (1) or IK controls (0)."""
+    bpy.ops.wm.open_mainfile(filepath=_file_of_generated(name), use_scripts=True)
+    bpy.ops.preferences.addon_enable(module="rigify")
     armature = bpy.context.object
     enter_pose_mode(armature)
     for limb in ("upper_arm", "thigh"):
@@ -130,6 +137,20 @@ def generated_rig(name: str, ik_fk: float = 1.0) -> Object:
     armature.update_tag()
     update()
     return armature
+
+
+def _file_of_generated(name: str) -> str:
+    """Return the saved rig that Rigify generates from a metarig, which takes up to 15 seconds the first time."""
+    path = Saved.folder / f"{name}.blend"
+    if path.exists():
+        return str(path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    metarig(name)
+    assert bpy.ops.pose.rigify_generate() == {"FINISHED"}
+    unfinished = path.with_name(f"{name}-{os.getpid()}.blend")  # another worker may be at it, too
+    bpy.ops.wm.save_as_mainfile(filepath=str(unfinished))
+    unfinished.replace(path)
+    return str(path)
 
 
 def make_empty(name: str, location: Sequence[float] = (0.0, 0.0, 0.0)) -> Object:

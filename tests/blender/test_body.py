@@ -597,10 +597,7 @@ def test_legs_that_ik_constraints_move_are_no_parts_and_the_others_are_as_withou
 
 def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
     """Constraints own the bones that deform: they follow the FK controls where the rig's switches say so."""
-    metarig("basic_human_metarig")
-    assert bpy.ops.pose.rigify_generate() == {"FINISHED"}
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    armature = generated_rig("basic_human_metarig", ik_fk=0.0)
     body = make_body(armature)
     found = {part.name: part.bone for part in body.parts}
     assert found["Upper Arm.L"] == "upper_arm_fk.L" and found["Shin.R"] == "shin_fk.R"
@@ -743,10 +740,7 @@ FK_CONTROLS = {
 
 @pytest.mark.parametrize("name", FK_CONTROLS)
 def test_generated_rigs_have_bodies_of_their_controls(rigify: None, name: str) -> None:
-    metarig(f"{name}_metarig")
-    assert bpy.ops.pose.rigify_generate() == {"FINISHED"}
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    armature = generated_rig(f"{name}_metarig", ik_fk=0.0)
     before = heads(armature)
     made = make_body_module.make_body(armature, with_limits=True)
     update()

@@ -22,12 +22,12 @@ from tests.blender.rigs import (
     edit_without_key,
     enter_pose_mode,
     error_of,
+    generated_rig,
     joints_of,
     leave_mode,
     make_armature,
     make_empty,
     make_tail,
-    metarig,
     overridden,
     pose_of,
     set_chain,
@@ -755,11 +755,7 @@ def test_chains_that_turn_when_they_are_solved_are_listed(capfd: pytest.CaptureF
 
 @pytest.mark.parametrize("torso", [(0.0, 0.0, 0.0), (0.02, -0.05, -0.08), (-0.04, 0.03, -0.15)])
 def test_rigifys_quadruped_is_converted_whole_and_stays_where_it_is(torso: tuple[float, float, float]) -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_basic_quadruped_metarig_add()
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
+    armature = generated_rig("basic_quadruped_metarig", ik_fk=0.0)
     basis = armature.pose.bones["torso"].bone.matrix_local.to_3x3()
     armature.pose.bones["torso"].location = basis.inverted() @ Vector(torso)  # down: the legs bend
     found = [by for bone in armature.pose.bones for by in bone.constraints if by.type == "IK"]
@@ -804,11 +800,7 @@ def pose_rig(armature: Object) -> None:
 @pytest.mark.parametrize("is_posed", [False, True])
 @pytest.mark.parametrize("name", ["human", "wolf"])
 def test_there_and_straight_back_is_as_it_was(name: str, is_posed: bool) -> None:
-    bpy.ops.preferences.addon_enable(module="rigify")
-    getattr(bpy.ops.object, f"armature_{name}_metarig_add")()
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
+    armature = generated_rig(f"{name}_metarig", ik_fk=0.0)
     if is_posed:
         pose_rig(armature)
     before, state = heads(armature), saved_state(armature)
@@ -824,10 +816,7 @@ def test_there_and_straight_back_is_as_it_was(name: str, is_posed: bool) -> None
 
 @pytest.mark.parametrize("name", ["human", "wolf", "cat", "horse", "bird", "basic_quadruped"])
 def test_a_posed_rig_stays_where_it_is_on_the_way_there(name: str) -> None:
-    metarig(f"{name}_metarig")
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    armature = generated_rig(f"{name}_metarig", ik_fk=0.0)
     pose_rig(armature)
     before, lengths = heads(armature), np.array([bone.bone.length for bone in armature.pose.bones])
     bpy.ops.pose.fabrik_constraints_to_chains()
@@ -922,26 +911,9 @@ def test_a_bone_that_another_chain_still_moves_keeps_its_pose() -> None:
     assert tuple(shin.rotation_quaternion) == posed
 
 
-@pytest.fixture(scope="module")
-def rigify_file(tmp_path_factory: pytest.TempPathFactory) -> str:
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    bpy.ops.preferences.addon_enable(module="rigify")
-    bpy.ops.object.armature_basic_human_metarig_add()
-    bpy.ops.pose.rigify_generate()
-    path = str(tmp_path_factory.mktemp("rigify") / "human.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    return path
-
-
 @pytest.fixture
-def human(rigify_file: str) -> Object:
-    bpy.ops.wm.open_mainfile(filepath=rigify_file)
-    bpy.ops.preferences.addon_enable(module="rigify")
-    armature = bpy.data.objects["rig"]
-    leave_mode()
-    bpy.context.view_layer.objects.active = armature
-    bpy.ops.object.mode_set(mode="POSE")
-    return armature
+def human() -> Object:
+    return generated_rig("basic_human_metarig", ik_fk=0.0)
 
 
 def off(armature: Object, before: np.ndarray) -> float:

@@ -200,9 +200,7 @@ def test_what_several_bones_or_a_solver_pose_is_said_with_what_can_be_dragged() 
 
 def test_of_a_leg_that_a_solver_poses_the_control_that_moves_it_is_named() -> None:
     """Not the heel, which only rotates, and no mechanism bone."""
-    metarig("wolf_metarig")
-    bpy.ops.pose.rigify_generate()
-    armature = bpy.context.object
+    armature = generated_rig("wolf_metarig", IK)
     for bone, control in {"ORG-thigh.L": "foot_ik.L", "ORG-front_shin.R": "front_foot_ik.R"}.items():
         with pytest.raises(FabrikError, match=f"posed by constraint 'IK': drag '{control}'"):
             control_of(armature, bone)

@@ -35,6 +35,7 @@ preferences.view.use_save_prompt = False
 preferences.use_preferences_save = False
 preferences.inputs.use_mouse_continuous = False  # else the pointer jumps while Blender's own operators drag
 preferences.view.smooth_view = 0
+preferences.system.viewport_aa = "OFF"  # each sample is drawn by the processor
 
 
 def install() -> Steps:
