@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -24,6 +24,7 @@ from ...core.math.operations import ARRAY
 from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.chain_start import NearSolution
 from ...core.model.joint_limits import clamp_rotation, joint_limits
+from ...core.solve_chain import ComponentSolution
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import rotates_rigidly
 from ..rig.bone_rotations import local_rotations, parent_frames
@@ -59,6 +60,8 @@ class SolvedRows:
     """(F,) whether the row fits; where it doesn't the other entries are meaningless."""
     locations: Mapping[str, Array] = field(default_factory=dict)
     """(F, 3) locations of the roots that may move, by the bones' names."""
+    last: Any = None
+    """The last solved frame, what ``solve`` takes as ``before`` for later rows; None where none is solved."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,6 @@ class PlainChain:
     """Name of the bone that is the target; empty where the target is an object."""
     pole_bone: str
     """The same of the pole."""
-    last_frames: list[NearSolution] = field(default_factory=list)
-    """The solution of the frame that was solved last; none before the first."""
 
     @cached_property
     def names(self) -> list[str]:
@@ -124,8 +125,13 @@ class PlainChain:
             row += (desired @ Quaternion(settings.rotation_offset[:]).normalized())[:]
         return row
 
-    def solve(self, rows: list[Row]) -> SolvedRows:
-        """Solve all frames at once."""
+    def solve(self, rows: list[Row], before: NearSolution | None = None) -> SolvedRows:
+        """Solve frames as one batch.
+
+        Args:
+            rows: of the frames, in order.
+            before: ``SolvedRows.last`` of the row solved before these; None where none was.
+        """
         snapshot, chain = self.snapshot, self.snapshot.chain
         free, count = len(snapshot.bones.free), len(snapshot.bones.bones)
         widths = [3 * (free + 1), 4 * free, 4 * count, 1, 3]
@@ -136,8 +142,9 @@ class PlainChain:
         frames = len(rows)
         positions = parts[0].reshape(frames, free + 1, 3)
         own = parts[2].reshape(frames, count, 4)
+        rotations = own[:, list(snapshot.bones.free)].copy()
+        error, status = np.zeros(frames), np.zeros(frames, np.int64)
         # Links that are all scaled by the same factor are the chain of the first frame in other units.
-        root = positions[:, :1].copy()
         links = np.linalg.norm(np.diff(positions, axis=1), axis=2)
         scale = links.sum(axis=1) / chain.total_length
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,22 +152,20 @@ class PlainChain:
             is_solved = off <= _SAME_LINKS * chain.total_length
             is_solved &= np.isfinite(values).all(axis=1)
         which = np.flatnonzero(is_solved)
-        solved = self._solve_same(parts, positions, own, root, scale, which) if which.size else None
-        rotations = own[:, list(snapshot.bones.free)].copy()
-        error, status = np.zeros(frames), np.zeros(frames, np.int64)
-        if solved is not None:
-            rotations[which], error[which], status[which] = solved
-        return SolvedRows(rotations, error[:, None], status[:, None], is_solved)
+        last = None
+        if which.size:
+            rotations[which], solution, last = self._solve_same(parts, positions, scale, which, before)
+            error[which], status[which] = solution.error, solution.status
+        return SolvedRows(rotations, error[:, None], status[:, None], is_solved, last=last)
 
     def _solve_same(
         self,
         parts: list[Array],
         positions: Array,
-        own: Array,
-        root: Array,
         scale: Array,
         which: NDArray[np.int64],
-    ) -> tuple[Array, Array, NDArray[np.int64]]:
+        before: NearSolution | None,
+    ) -> tuple[Array, ComponentSolution, NearSolution]:
         """Solve frames whose links are those of the first frame times a factor.
 
         Points are brought into the units of the first frame about each frame's root: ``r + (x - r) / scale``. The own
@@ -170,24 +175,23 @@ class PlainChain:
         Args:
             parts: the columns of all rows, by what they hold.
             positions: (F, J, 3) of the joints.
-            own: (F, B, 4) rotations of all bones.
-            root: (F, 1, 3) positions of the first joint.
             scale: (F,) link lengths over those of the first frame.
             which: numbers of the frames to solve.
+            before: as of ``solve``.
 
         Returns:
-            rotations of the bones that aren't locked, errors and statuses.
+            rotations of the bones that aren't locked, what was solved, and its last frame.
         """
-        snapshot, chain = self.snapshot, self.snapshot.chain
-        bones, own, root = snapshot.bones, own[which], root[which]
+        snapshot, chain, bones = self.snapshot, self.snapshot.chain, self.snapshot.bones
+        root, own = positions[which, :1], parts[2][which].reshape(len(which), -1, 4)
         unit = 1.0 / scale[which, None, None]
 
         def in_units(points: Array) -> Array:
             return root + (points - root) * unit
 
         frames = parts[1][which].reshape(len(which), -1, 4)
-        before = own[:, list(bones.free)]
-        base = multiply(frames[:, 0], conjugate(before[:, 0])) if bones.limits is not None else None
+        read = own[:, list(bones.free)]
+        base = multiply(frames[:, 0], conjugate(read[:, 0])) if bones.limits is not None else None
         pose = Pose(in_units(positions[which]), np.concatenate([frames, frames[:, -1:]], axis=1), base)
         has_pole = snapshot.goals.poles is not None
         goals = Goals(
@@ -196,15 +200,12 @@ class PlainChain:
             poles=in_units(parts[5][which, None]) if has_pole else None,
             pole_angles=snapshot.goals.pole_angles,
         )
-        near = self.last_frames.pop() if self.last_frames else None
-        solution, near = solve_chain_frames(start_from(chain, pose), goals, snapshot.options, near)
-        self.last_frames.append(near)
+        solution, last = solve_chain_frames(start_from(chain, pose), goals, snapshot.options, before)
         after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
-        columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(before, 1, 0))
+        columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(read, 1, 0))
         parents = parent_frames(bones.tree.rotation_parents, *columns, multiply, conjugate)
         rotations = np.stack(local_rotations(parents, after, multiply, conjugate), axis=1)
-        rotations = _with_influence(bones, before, rotations, parts[3][which])
-        return rotations, np.asarray(solution.error), np.asarray(solution.status)
+        return _with_influence(bones, read, rotations, parts[3][which]), solution, last
 
 
 def _with_influence(bones: ChainBones, before: Array, rotations: Array, influence: Array) -> Array:

@@ -12,8 +12,8 @@ Each frame starts from solutions of frames near it, with its own pose as the ref
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from mathutils import Matrix, Quaternion
@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     from ..rig.properties import FabrikChain
 
 
+class SolvedFrame(NamedTuple):
+    """One frame of a tree, with its solution."""
+
+    problem: tuple[StartTree, Goals]
+    solution: TreeSolution
+
+
 @dataclass(frozen=True)
 class PlainTree:
     """A tree whose frames fit into rows, with what is the same at all frames."""
@@ -49,8 +56,6 @@ class PlainTree:
     """At the first frame."""
     can_shear: bool
     """Whether its bones may change their shape from frame to frame."""
-    last_frames: list[tuple[tuple[StartTree, Goals], TreeSolution]] = field(default_factory=list)
-    """The last frame of the batch before and its solution, where the next batch goes on; none before the first."""
 
     @property
     def rotating(self) -> Sequence[PoseBone]:
@@ -86,8 +91,13 @@ class PlainTree:
             row.extend(_location_at(found[bone.name]))
         return row
 
-    def solve(self, rows: list[Row]) -> SolvedRows:
-        """Solve all frames."""
+    def solve(self, rows: list[Row], before: SolvedFrame | None = None) -> SolvedRows:
+        """Solve frames, each from solutions near it.
+
+        Args:
+            rows: of the frames, in order.
+            before: ``SolvedRows.last`` of the row solved before these; None where none was solved in a row.
+        """
         tree, chain, roots = self.tree.bones.tree, self.tree.start.chain, self.tree.moving_roots
         joints, bones, chains = len(chain.lengths), len(tree.bones), len(self.snapshots)
         table = np.array(rows)
@@ -107,7 +117,11 @@ class PlainTree:
         # A frame whose links are too short is read as a group, which names the bone.
         is_solved &= (lengths[:, 1:] > NO_LENGTH * lengths.sum(axis=1, keepdims=True)).all(axis=1)
         which = np.flatnonzero(is_solved)
-        solutions = self._solutions(posed, lengths, which)
+        problems = self._problems(posed, lengths, which)
+        known = [before] if before is not None and problems else []
+        solutions = solve_tree_frames(
+            [*(frame.problem for frame in known), *problems], self.tree.options, known[0].solution if known else None
+        )[len(known) :]
         rotations, places = posed.own.copy(), posed.roots[:, :, 0].copy()
         error, status = np.zeros((len(rows), chains)), np.zeros((len(rows), chains), np.int64)
         if solutions:
@@ -119,15 +133,16 @@ class PlainTree:
                 shifts = np.array([solution.shifts for solution in solutions])
                 places[which] += np.einsum("frj,frji->fri", shifts, posed.roots[which, :, 1:])
         locations = {bone.name: places[:, number] for number, (_, bone, _) in enumerate(roots)}
-        return SolvedRows(rotations, error, status, is_solved, locations)
+        last = SolvedFrame(problems[-1], solutions[-1]) if problems else None
+        return SolvedRows(rotations, error, status, is_solved, locations, last)
 
-    def _solutions(self, posed: _PosedRows, lengths: Array, which: NDArray[np.intp]) -> list[TreeSolution]:
-        """Solve frames.
+    def _problems(self, posed: _PosedRows, lengths: Array, which: NDArray[np.intp]) -> list[tuple[StartTree, Goals]]:
+        """Return the poses and goals of frames.
 
         Args:
             posed: the rows of all frames.
             lengths: (F, J) of the links.
-            which: numbers of the frames to solve.
+            which: numbers of the frames.
         """
         tree, start = self.tree.bones.tree, self.tree.start
         supporting = [*range(len(tree.bones)), *(end.supporting_bone for end in tree.ends)]
@@ -138,12 +153,7 @@ class PlainTree:
             chain = replace(start.chain, lengths=lengths[number], rest=rests[number])
             pose = Pose(posed.positions[number], posed.frames[number][supporting], rests[number, 0])
             found.append((start_tree(chain, pose), self._goals_of(posed.goals[number])))
-        before = [self.last_frames.pop()] if self.last_frames and found else []
-        frames = [*(frame for frame, _ in before), *found]
-        solutions = solve_tree_frames(frames, self.tree.options, before[0][1] if before else None)
-        if found:
-            self.last_frames.append((frames[-1], solutions[-1]))
-        return solutions[len(before) :]
+        return found
 
     def _goals_of(self, columns: Array) -> Goals:
         """Return the goals of one frame from its columns (C, 10): targets, poles and rotations."""

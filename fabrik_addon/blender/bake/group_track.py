@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from mathutils import Matrix, Quaternion
@@ -127,6 +127,8 @@ class Track:
         self._unreached: dict[str, list[UnreachedFrame]] = {name: [] for name in group.names}
         self._rows: list[Row] = []
         self._row_numbers: list[int] = []
+        self._last_row: Any = None
+        """``SolvedRows.last`` of the rows that were solved last."""
         self._solved_singly: dict[int, dict[ChannelKey, tuple[float, ...]]] = {}
         """Channels of the frames that don't fit into rows, by the number of the frame."""
         self._last_singly: dict[tuple[str, ...], tuple[int, tuple[SolvedChain, ...]]] = {}
@@ -261,7 +263,8 @@ class Track:
         """Solve the rows as one batch; return the numbers of the frames that have to be solved one by one."""
         if self.plain is None or not self._rows:
             return []
-        solved = self.plain.solve(self._rows)
+        solved = self.plain.solve(self._rows, self._last_row)
+        self._last_row = solved.last or self._last_row
         numbers = self._row_numbers
         left = [numbers[row] for row in np.flatnonzero(~solved.is_solved)]
         for row, chain in np.argwhere(solved.is_solved[:, None] & (solved.status != Status.REACHED)):
