@@ -628,6 +628,17 @@ def test_a_chain_whose_target_bone_is_gone_stays_and_the_others_are_converted(
     assert [bone.name for bone in armature.pose.bones if bone.constraints] == ["bone2"]
 
 
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_a_chain_whose_goal_follows_its_own_bones_stays(role: str) -> None:
+    armature = make_tail(4)
+    goals = {name: make_empty(name, (0.5, -1.0, 2.0)) for name in ("target", "pole")}
+    goals[role].parent, goals[role].parent_type, goals[role].parent_bone = armature, "BONE", "bone2"
+    enter_pose_mode(armature)
+    set_chain(armature, "bone3", 3, goals["target"], goals["pole"])
+    assert f"its {role} '{role}' depends on the chain itself" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    assert not armature.pose.bones["bone3"].constraints
+
+
 def test_the_constraints_of_selected_bones_alone() -> None:
     armature = make_leg()
     shin = constrain(armature, target=make_empty("target", TARGETS[0]))
