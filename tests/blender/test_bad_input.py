@@ -109,7 +109,7 @@ def test_all_rotation_locked(rig: Object) -> None:
             bone.lock_rotation = (True, True, True)
             bone.lock_rotation_w = True
 
-    assert refusal(rig, spoil) == "Chain 'bad2': the rotation of all its bones is locked"
+    assert refusal(rig, spoil) == "Chain 'bad2': the rotation of all its bones is locked: unlock one of them"
 
 
 def limit_rotation(armature: Object, least: float, most: float) -> Any:
