@@ -12,6 +12,7 @@ import bpy
 import pytest
 from bpy.types import Object
 
+from fabrik_addon.blender.rig.modifier_inputs import set_input
 from fabrik_addon.blender.rig.wording import length_text
 from fabrik_addon.blender.solving.solve_chains import solve_chains
 from fabrik_addon.core import FabrikError
@@ -109,7 +110,7 @@ def test_all_rotation_locked(rig: Object) -> None:
             bone.lock_rotation = (True, True, True)
             bone.lock_rotation_w = True
 
-    assert refusal(rig, spoil) == "Chain 'bad2': the rotation of all its bones is locked"
+    assert refusal(rig, spoil) == "Chain 'bad2': the rotation of all its bones is locked: unlock one of them"
 
 
 def limit_rotation(armature: Object, least: float, most: float) -> Any:
@@ -473,7 +474,22 @@ def _mesh(armature: Object, deform: str) -> Object:
         hook.object, hook.subtarget = armature, "bad1"
     elif deform == "parent":
         skin.parent, skin.parent_type = armature, "ARMATURE"
+    elif deform == "NODES":
+        _add_nodes(skin, make_empty("read"), armature)
     return skin
+
+
+def _add_nodes(skin: Object, read: Object, armature: Object) -> None:
+    """Add geometry nodes with an object that a bone carries as an input, in a panel."""
+    read.parent, read.parent_type, read.parent_bone = armature, "BONE", "bad1"
+    group: Any = bpy.data.node_groups.new("Reading", "GeometryNodeTree")
+    for way in ("INPUT", "OUTPUT"):
+        group.interface.new_socket("Geometry", in_out=way, socket_type="NodeSocketGeometry")
+    panel = group.interface.new_panel("Panel")
+    item = group.interface.new_socket("Object", in_out="INPUT", socket_type="NodeSocketObject", parent=panel)
+    modifier: Any = skin.modifiers.new("Reading", "NODES")
+    modifier.node_group = group
+    set_input(modifier, item.identifier, read)
 
 
 def _on_mesh(kind: str, deform: str) -> Spoil:
@@ -508,6 +524,7 @@ DEPENDENT = {
     "a vertex group of a mesh deformed by its parent": _on_mesh("COPY_LOCATION", "parent"),
     "a vertex of a deformed mesh": _on_mesh("VERTEX", "ARMATURE"),
     "the surface of a deformed mesh": _on_mesh("SHRINKWRAP", "ARMATURE"),
+    "the surface of a mesh whose nodes read an object": _on_mesh("SHRINKWRAP", "NODES"),
 }
 
 

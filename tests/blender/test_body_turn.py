@@ -16,7 +16,7 @@ from fabrik_addon.blender.drag.body_turn import BodyTurn
 from fabrik_addon.blender.drag.drag_header import turn_text
 from fabrik_addon.blender.drag.turn_pointer import TurnPointer
 from fabrik_addon.blender.drag.view_projection import View
-from tests.blender.rigs import error_of, everything, pose_of, update
+from tests.blender.rigs import error_of, everything, pose_of, printed, update
 from tests.blender.test_mouse_to_world import make_view
 
 ops: Any = bpy.ops.pose
@@ -221,3 +221,10 @@ def test_the_header_says_angle_and_axis(human: Object) -> None:
     assert turn_text(session, pointer) == "'spine.006'    Rot: 20.00° along global Z    Reached"
     pointer.numbers.type("3")
     assert "Rot: [3|]" in turn_text(session, pointer)
+
+
+def test_a_locked_hand_is_said_to_be_held_by_locks_too(human: Object, capfd: pytest.CaptureFixture[str]) -> None:
+    bone_of(human, "Hand.L").lock_rotation = (True, True, True)
+    printed(capfd)
+    assert ops.fabrik_body_turn(handle="Hand.L", angle=0.3) == {"FINISHED"}
+    assert "Handle 'Hand.L': limits, locks or held handles keep it" in printed(capfd)

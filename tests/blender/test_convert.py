@@ -28,6 +28,7 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     make_tail,
+    metarig,
     overridden,
     pose_of,
     set_chain,
@@ -148,6 +149,19 @@ def test_a_chain_that_is_not_solved_is_what_a_constraint_moves(capfd: pytest.Cap
     (line,) = warnings_in(capfd)
     assert f"Chain '{chain.name}': its tip was " in line and line.endswith("the constraint moves it")
     assert "other constraints" not in line
+
+
+def test_joint_limits_that_blenders_ik_exceeds_are_among_the_reasons(capfd: pytest.CaptureFixture[str]) -> None:
+    armature = metarig("human_metarig")
+    bpy.ops.pose.fabrik_body_add()
+    target = make_empty("target", armature.pose.bones["forearm.L"].tail + Vector((-0.15, -0.1, 0.1)))
+    pole = make_empty("pole", (0.4, -1.0, 2.5))
+    enter_pose_mode(armature)
+    set_chain(armature, "forearm.L", 2, target, pole)
+    bpy.ops.pose.fabrik_solve()
+    notes(capfd)
+    bpy.ops.pose.fabrik_chains_to_constraints()
+    assert "of its length: joint limits, other constraints or drivers act" in notes(capfd)
 
 
 def test_there_and_back_again_uses_what_is_there() -> None:
@@ -626,6 +640,17 @@ def test_a_chain_whose_target_bone_is_gone_stays_and_the_others_are_converted(
     assert "Chain 'bone5' stays as it is: its target 'Other' has no bone 'gone'" in notes(capfd)
     assert not first.enabled and second.enabled
     assert [bone.name for bone in armature.pose.bones if bone.constraints] == ["bone2"]
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_a_chain_whose_goal_follows_its_own_bones_stays(role: str) -> None:
+    armature = make_tail(4)
+    goals = {name: make_empty(name, (0.5, -1.0, 2.0)) for name in ("target", "pole")}
+    goals[role].parent, goals[role].parent_type, goals[role].parent_bone = armature, "BONE", "bone2"
+    enter_pose_mode(armature)
+    set_chain(armature, "bone3", 3, goals["target"], goals["pole"])
+    assert f"its {role} '{role}' depends on the chain itself" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    assert not armature.pose.bones["bone3"].constraints
 
 
 def test_the_constraints_of_selected_bones_alone() -> None:

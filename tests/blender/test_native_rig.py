@@ -19,7 +19,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.native.custom_properties import MADE, MARK
 from fabrik_addon.blender.native.find_rigs import solvers_of
-from fabrik_addon.blender.native.modifier_inputs import group_inputs, input_path, input_value, set_input
+from fabrik_addon.blender.rig.modifier_inputs import group_inputs, input_path, input_value, set_input
 from fabrik_addon.blender.rig.pole_shape_text import read_pole_shape
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
 

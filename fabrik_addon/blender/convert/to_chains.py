@@ -354,7 +354,7 @@ def motion_messages(
                 f"Bone '{worst}' has moved by {share} % of its length: bone '{bone.name}' inherits an uneven scale, "
                 "with which Blender's IK rotates bones otherwise"
             ]
-    return [f"Bone '{worst}' has moved by {share} % of its length: other constraints or drivers act"]
+    return [f"Bone '{worst}' has moved by {share} % of its length: joint limits, other constraints or drivers act"]
 
 
 def _make_solvable(view_layer: ViewLayer, armature: Object, made: Sequence[tuple[str, str]]) -> list[str]:

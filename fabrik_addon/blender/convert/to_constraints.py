@@ -24,10 +24,12 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
+from ..rig.armature_bones import ArmatureBones
 from ..rig.chain_bones import bones_of_chain, spec_of
+from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.targets_and_poles import armature_to_world, position_in_world
+from ..rig.targets_and_poles import armature_to_world, check_independent, position_in_world
 from ..rig.wording import plain
 from ..solving.stored_values import kept_values
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
@@ -118,9 +120,13 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
         check_own_curves(armature, (chain.path_from_id(name) for name in ("influence", "enabled")))
         start_of(armature, spec_of(chain))
         armature_to_world(armature)
-        position_in_world(chain.target, chain.subtarget, "target")
-        if chain.pole_target is not None:
-            position_in_world(chain.pole_target, chain.pole_subtarget, "pole")
+        root = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)[0]
+        moving = ArmatureBones(armature).moving_with(root)
+        goals = [("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget)]
+        for role, obj, bone_name in goals:
+            if obj is not None:
+                position_in_world(obj, bone_name, role)
+                check_independent(role, in_words(obj, bone_name), followed_bones(obj, bone_name, armature), moving)
     except FabrikError as error:
         return str(error)
     return ""

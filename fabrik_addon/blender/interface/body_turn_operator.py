@@ -80,7 +80,8 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
         key_changes(self, context, changed)
         left = math.degrees(session.angle_left)
         if left > _REPORTED_ANGLE:
-            report(self, {'WARNING'}, f"Handle '{self.handle}': limits or held handles keep it {left:.1f}° from there")
+            message = f"Handle '{self.handle}': limits, locks or held handles keep it {left:.1f}° from there"
+            report(self, {'WARNING'}, message)
         if slipped := session.slipped(context.view_layer):
             report(self, {'WARNING'}, slipped)
         return {'FINISHED'} if changed else {'CANCELLED'}

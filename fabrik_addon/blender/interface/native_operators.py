@@ -147,7 +147,7 @@ class VIEW3D_PT_fabrik_native(SubPanel):
 
     def draw(self, context: Context) -> None:
         from ..native.find_rigs import solver_of
-        from ..native.modifier_inputs import draw_input, group_inputs
+        from ..rig.modifier_inputs import draw_input, group_inputs
 
         column = self.layout.column(align=True)
         column.operator("pose.fabrik_rig_add", icon='GEOMETRY_NODES').only_active = False

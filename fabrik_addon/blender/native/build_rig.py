@@ -12,11 +12,7 @@ import bpy
 from mathutils import Matrix
 
 from ..rig.item_animation import bags_of
-from .attribute_constraints import attribute_constraint, constraint_name
-from .changed_inputs import settings_as_inputs
-from .custom_properties import CHAIN, HAD_ANIMATION, HOLDER, MADE, MARK, SOLVER, VERSION
-from .find_rigs import solvers_of
-from .modifier_inputs import (
+from ..rig.modifier_inputs import (
     InputValue,
     Modifier,
     group_inputs,
@@ -25,6 +21,10 @@ from .modifier_inputs import (
     set_input,
     set_output_name,
 )
+from .attribute_constraints import attribute_constraint, constraint_name
+from .changed_inputs import settings_as_inputs
+from .custom_properties import CHAIN, HAD_ANIMATION, HOLDER, MADE, MARK, SOLVER, VERSION
+from .find_rigs import solvers_of
 from .rest_chain import RestChain
 from .rig_group import rig_group
 from .write_bone_stretch import stretch_bones

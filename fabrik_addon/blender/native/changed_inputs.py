@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
+from ..rig.modifier_inputs import InputValue, group_inputs, input_value
 from .custom_properties import MADE, SOLVER
-from .modifier_inputs import InputValue, group_inputs, input_value
 
 if TYPE_CHECKING:
     from bpy.types import Object

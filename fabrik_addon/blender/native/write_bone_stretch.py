@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import bpy
 
 from ..rig.bone_stretch import ALIGNED, SKEWING
+from ..rig.modifier_inputs import Modifier, scale_outputs, set_output_name
 from .attribute_constraints import attribute_constraint, stretch_name
 from .custom_properties import INHERITED
 from .find_rigs import is_stretching, native_constraints
-from .modifier_inputs import Modifier, scale_outputs, set_output_name
 from .read_bone_stretch import StretchedBones, powers_of
 
 if TYPE_CHECKING:

@@ -231,7 +231,7 @@ def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
     """
     unlocked = [bone for bone in bones if not is_locked(bone)]
     if not unlocked:
-        raise FabrikError("the rotation of all its bones is locked")
+        raise FabrikError("the rotation of all its bones is locked: unlock one of them")
     limited = {bone.name for bone in unlocked} if use_limits else set()
     free = {bone.name for bone in one_bone_per_joint(unlocked, limited)}
     return tuple(i for i, bone in enumerate(bones) if bone.name in free)

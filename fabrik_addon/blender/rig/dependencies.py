@@ -12,6 +12,7 @@ import bpy
 
 from ...core import FabrikError
 from .chain_bones import ChainSettings, bones_of_chain
+from .modifier_inputs import group_inputs, input_value
 from .overrides import chain_constraints, constraint_goals, is_active
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def drivers_of(owner: ID, name: str) -> Iterator[FCurve]:
 
 
 def _deformers(obj: Object) -> Iterator[Node]:
-    """Yield the bones and objects that bend an object's geometry."""
+    """Yield the bones and objects that bend an object's geometry, and those that its geometry nodes read."""
     if obj.parent_type == 'ARMATURE':
         yield from _bones_of(obj.parent)
     for modifier in obj.modifiers:
@@ -158,6 +159,11 @@ def _deformers(obj: Object) -> Iterator[Node]:
             yield from _bones_of(modifier.object)  # type: ignore[attr-defined]
         elif modifier.type == 'HOOK' and modifier.show_viewport and modifier.object:  # type: ignore[attr-defined]
             yield modifier.object, modifier.subtarget  # type: ignore[attr-defined]
+        elif modifier.type == 'NODES' and modifier.show_viewport and modifier.node_group:  # type: ignore[attr-defined]
+            for item in group_inputs(modifier):
+                is_object = item.socket_type == 'NodeSocketObject'
+                if is_object and isinstance(read := input_value(modifier, item.identifier), bpy.types.Object):
+                    yield from ((read, ""), (read, _GEOMETRY))
 
 
 def _bones_of(obj: Object | None) -> Iterator[Node]:

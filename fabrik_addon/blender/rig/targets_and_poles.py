@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -84,10 +85,7 @@ def read_goals(
         if role == "target" and obj == armature and bone_name:
             target_bone = bone_name
             supporting = _supporting_bones_that_may_move(armature, bone_name, bones)
-        hit = next((follows[bone] for bone in follows if bone in moving - supporting), None)
-        if hit is not None:
-            name = in_words(obj, bone_name)
-            raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {hit}")
+        check_independent(role, in_words(obj, bone_name), follows, moving - supporting)
         followed |= follows.keys()
         followed_otherwise |= follows.keys() - supporting
     pole = positions_world.get("pole")
@@ -97,6 +95,23 @@ def read_goals(
     if settings.use_rotation:
         goals = replace(goals, rotations=_desired_rotation(armature, settings))
     return ReadGoals(goals, frozenset(followed - moving), target_bone, frozenset(followed_otherwise - moving))
+
+
+def check_independent(role: str, name: str, follows: Mapping[str, str], moving: Set[str]) -> None:
+    """Check that a target or pole follows no bone that moves with its chain.
+
+    Args:
+        role: "target" or "pole".
+        name: of the target or pole, in words.
+        follows: the bones of the chain's armature on which it depends, as ``followed_bones`` returns them.
+        moving: names of the bones that move with the chain.
+
+    Raises:
+        FabrikError: it does, and which bone it follows.
+    """
+    hit = next((follows[bone] for bone in follows if bone in moving), None)
+    if hit is not None:
+        raise FabrikError(f"its {role} {name} depends on the chain itself: it follows {hit}")
 
 
 def shown_goals(view_layer: ViewLayer, armature: Object, settings: ChainSettings, goals: Goals) -> Goals:

@@ -24,7 +24,8 @@ Item: TypeAlias = Any
 
 def group_inputs(modifier: Modifier) -> list[Item]:
     """Return the inputs of a modifier's group."""
-    return [item for item in modifier.node_group.interface.items_tree if item.in_out == 'INPUT']
+    items = modifier.node_group.interface.items_tree
+    return [item for item in items if item.item_type == 'SOCKET' and item.in_out == 'INPUT']
 
 
 def rotation_outputs(modifier: Modifier) -> list[Item]:
