@@ -282,7 +282,7 @@ def forces_at(stack: TaskStack, model: CostModel, known: Array) -> Array:
         model: of the cost at the pose.
         known: (M,) those that the step before has led to in its model.
     """
-    here, first = model.here, stack.spans[0]
+    here, first = model.here, stack.first_rows
     is_met = dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
     return np.asarray(stack.ops.where(is_met, known.T, (here.weights * here.residual).T)).T
 

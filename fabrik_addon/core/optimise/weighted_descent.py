@@ -216,7 +216,7 @@ class _Descent:
 
     def _with_first_balanced(self, left: Array) -> Array:
         """Return residuals of the model, of the first level 0 where w |r| exceeds ``MOST_BALANCED``."""
-        first, found = self._stack.spans[0], left.copy()
+        first, found = self._stack.first_rows, left.copy()
         is_balanced = dot(left[..., first], left[..., first]) <= (MOST_BALANCED / self._firmness.weights[0]) ** 2
         found.T[first] = self._ops.where(is_balanced, found.T[first], 0.0 * found.T[first])
         return found
