@@ -175,11 +175,10 @@ class Loss:
     are_poles_stiff: bool = False
     """Whether poles are so, and have no part in K: in descents that don't begin with the forces of a solution near it.
 
-    With both from rest, far from the solution, K was indefinite in more steps: bones of Rigify's human beside a fixed
-    root took 34 ms instead of 15 (bench row "body-path", near, with pins, without limits, with poles). Without both in
-    a descent that begins with the forces moves took 14 evaluations of the cost instead of 10. With the part in K alone
-    paths past a pole opened by 0.14 degrees instead of 0.003, without it but with the softening a knee that was led
-    past its pole rotated by 14 degrees in one step instead of 6."""
+    With their softening and their part in K from rest, far from the solution, K was indefinite in more steps: bones of
+    Rigify's human beside a fixed root took 34 ms instead of 15 (bench row "body-path"). Without both in a descent that
+    begins with the forces moves took 14 evaluations of the cost instead of 10; with one of them alone paths past a pole
+    opened, or a knee rotated by 14 degrees in one step instead of 6."""
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
