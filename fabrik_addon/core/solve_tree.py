@@ -7,12 +7,11 @@ it is solved as a tree for its rotation, and in a drag for its pole (``solve_cha
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .fabrik.chain_fabrik import bend_of_shape
 from .math.operations import Array
@@ -44,24 +43,15 @@ def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Sol
     )
     if not batch:
         return solve_tree(start_tree(chain, pose), goals, options)
-
     found = [
         solve_tree(start_tree(chain, one), desired, options) for one, desired in each_pose(chain, pose, goals, batch)
     ]
-
-    def stacked(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:  # Any: of floats or of integers
-        array = np.array([*arrays])
-        return array.reshape(*batch, *array.shape[1:])
-
-    return Solution(
-        pose=Pose(
-            stacked(each.pose.positions for each in found), stacked(each.pose.rotations for each in found), pose.base
-        ),
-        error=stacked(each.error for each in found),
-        iterations=stacked(each.iterations for each in found),
-        status=stacked(each.status for each in found),
-        stretch=stacked(each.stretch for each in found),
-    )
+    rows = [
+        (one.pose.positions, one.pose.rotations, one.error, one.iterations, one.status, one.stretch) for one in found
+    ]
+    columns = (np.array([row[number] for row in rows]) for number in range(6))
+    positions, rotations, *others = (column.reshape(*batch, *column.shape[1:]) for column in columns)
+    return Solution(Pose(positions, rotations, pose.base), *others)
 
 
 def each_pose(chain: Chain, pose: Pose, goals: Goals, batch: tuple[int, ...]) -> Iterator[tuple[Pose, Goals]]:

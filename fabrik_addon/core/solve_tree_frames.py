@@ -90,7 +90,7 @@ def _solved_between(
             of_targets=one.of_targets,
             forces=one.forces,
         )
-        if one.is_converged and problem.bends_to_poles(one.state)
+        if one.is_converged and not problem.bending_away(one.state)
         else None
         for problem, one in zip(inner, descended, strict=True)
     ]

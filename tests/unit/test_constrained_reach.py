@@ -215,7 +215,7 @@ def test_a_spine_and_an_arm_near_full_reach_come_as_near_as_any_pose(target: tup
     assert constrained_chain is not None
     bones = constrained_chain.bones
     starts = bones.feasible()[0].reshape(-1, 8, 3)
-    errors = nearest_poses(bones, starts, np.tile(target, (len(starts), 1)), NewtonSteps(1e-5, 100, 1e-6))[1]
+    errors = nearest_poses(bones, starts, np.tile(target, (len(starts), 1)), NewtonSteps(1e-5, 100))[1]
     solution = solve(chain, pose, goals(chain.total_length * np.array(target)))
     assert solution.error[0] <= max(1.02 * errors.min(), 1e-4)
 

@@ -138,7 +138,7 @@ def test_no_pose_ends_farther_off_or_out_of_its_limits(seed: int, count: int) ->
     targets = 0.8 * rng.normal(size=(4, 3))
     before = np.linalg.norm(targets - frames_of(bones, coordinates)[2][:, -1], axis=-1)
     for steps in (0, 1, 5, 30):
-        after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, steps, 1e-9))
+        after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, steps))
         assert np.all(errors <= before + 1e-12)
         tips = frames_of(bones, after)[2][:, -1]
         np.testing.assert_allclose(errors, np.linalg.norm(targets - tips, axis=-1), atol=1e-12)
@@ -155,7 +155,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     if any(limits.reaches_half_turn for limits in bones.axes.limits):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
-    after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 100, 1e-9))
+    after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 100))
     core = start_from(
         constrained_chain.chain, constrained_chain.posed(feasible_coordinates(rng, constrained_chain))
     ).constrained_chain
@@ -171,9 +171,9 @@ def test_each_pose_is_by_itself(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 4)
     targets = 0.8 * rng.normal(size=(4, 3))
-    together = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 5, 1e-9))[0]
+    together = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 5))[0]
     for n in range(4):
-        alone = nearest_poses(bones, coordinates[n : n + 1], targets[n : n + 1], NewtonSteps(1e-6, 5, 1e-9))[0]
+        alone = nearest_poses(bones, coordinates[n : n + 1], targets[n : n + 1], NewtonSteps(1e-6, 5))[0]
         np.testing.assert_allclose(together[n], alone[0], atol=1e-5)
 
 
@@ -190,7 +190,7 @@ def test_swings_that_meet_their_ellipses_leave_no_valley_to_creep_along() -> Non
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
     bones = Bones(to_matrices(quaternions[None]), np.array([links]), free_axes(limits, (True,) * 8))
     targets = np.array([[0.893, -0.074, -0.121]])
-    _, errors = nearest_poses(bones, np.zeros((1, 8, 3)), targets, NewtonSteps(1e-4, 6, 1e-9, 0.3))
+    _, errors = nearest_poses(bones, np.zeros((1, 8, 3)), targets, NewtonSteps(1e-4, 6, 0.3))
     assert errors[0] < 0.01
 
 
@@ -199,9 +199,7 @@ def test_what_is_locked_stays() -> None:
     bones = Bones(
         np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), free_axes((locked, locked), (True, True))
     )
-    coordinates, errors = nearest_poses(
-        bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), NewtonSteps(1e-4, 10, 1e-9)
-    )
+    coordinates, errors = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), NewtonSteps(1e-4, 10))
     np.testing.assert_array_equal(coordinates, 0.0)
     assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
 

@@ -117,7 +117,7 @@ def test_beside_a_pin_no_chain_bends_away_from_a_pole_near_its_chord(aside: floa
         positions[chain.tips], poles=poles, with_poles=np.array([True, False]), pinned=np.array([False, True])
     )
     problem = tree_problem(start, goals, Options())
-    assert problem.bends_to_poles(problem.present) is not bends_away
+    assert bool(problem.bending_away(problem.present)) is bends_away
     stack = TaskStack(start.tree, [[(problem.poles[0], 1.0)]], False)
     assert stack.residual(problem.present).any() == bends_away
     assert stack.jacobian(problem.present).any() == bends_away

@@ -51,6 +51,11 @@ class NameReading:
     root: bool = False
     """Whether the name says that the bone is what the whole rig hangs from; it may be the hips all the same."""
 
+    @property
+    def role(self) -> Role | None:
+        """The role, where the word can mean one alone."""
+        return next(iter(self.roles)) if len(self.roles) == 1 else None
+
 
 def read_names(names: Sequence[str]) -> list[NameReading]:
     """Return what each name says."""
@@ -170,7 +175,6 @@ def _widen_spine(readings: list[NameReading]) -> list[NameReading]:
 
     Rigify calls the whole back and the head ``spine``, Unreal calls the chest ``spine_03``.
     """
-    own = {role for each in readings for role in each.roles if len(each.roles) == 1 and not each.skipped}
+    own = {each.role for each in readings if not each.skipped}
     wide = frozenset(role for role in TRUNK if role is Role.SPINE or role not in own)
-    only = [each.roles == {Role.SPINE} and not each.skipped for each in readings]
-    return [replace(each, roles=wide) if spine else each for each, spine in zip(readings, only, strict=True)]
+    return [replace(each, roles=wide) if each.role is Role.SPINE and not each.skipped else each for each in readings]

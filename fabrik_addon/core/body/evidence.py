@@ -93,15 +93,13 @@ def lacks_legs(readings: list[NameReading], shape: ShapeReading) -> bool:
 
 def tells_much(readings: list[NameReading]) -> bool:
     """Return whether names tell so many different roles that a name which tells none counts as well."""
-    return len({role for each in readings for role in each.roles if len(each.roles) == 1 and not each.skipped}) >= RICH
+    return len({each.role for each in readings if each.role and not each.skipped}) >= RICH
 
 
 def name_roles(skeleton: RestSkeleton, readings: list[NameReading]) -> dict[int, Role]:
     """Return the role of each bone whose name tells it, that of the spine's by where the limbs start."""
     roles = {
-        place: next(iter(each.roles))
-        for place, each in enumerate(readings)
-        if len(each.roles) == 1 and not each.twist and not each.skipped
+        place: each.role for place, each in enumerate(readings) if each.role and not each.twist and not each.skipped
     }
     legs = [place for place, role in roles.items() if role is Role.THIGH]
     arms = [place for place, role in roles.items() if role in (Role.CLAVICLE, Role.UPPER_ARM)]
@@ -148,7 +146,7 @@ def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> lis
     surer = {
         skeleton.parents[place]
         for place, each in enumerate(readings)
-        if len(each.roles) == 1 and each.roles <= {Role.THIGH, Role.UPPER_ARM} and skeleton.parents[place] >= 0
+        if each.role in (Role.THIGH, Role.UPPER_ARM) and skeleton.parents[place] >= 0
         if readings[skeleton.parents[place]].roles == each.roles
         if readings[skeleton.parents[place]].weight < each.weight
     }
@@ -276,9 +274,7 @@ def _ends_digit(skeleton: RestSkeleton, place: int, role: Role, shape: ShapeRead
 
 def _elsewhere(skeleton: RestSkeleton, place: int, reading: NameReading) -> Role | None:
     """Return the part of the trunk that a name means in other conventions, if other bones hang from the bone."""
-    if len(reading.roles) == 1 and reading.roles <= set(TRUNK) and not reading.control and skeleton.children[place]:
-        return next(iter(reading.roles))
-    return None
+    return reading.role if reading.role in TRUNK and not reading.control and skeleton.children[place] else None
 
 
 def _by_name(
@@ -335,9 +331,9 @@ def _by_both(reading: NameReading, guess: Guess, shape: ShapeReading, rich: bool
         if guess.role in reading.roles:
             confidence = 1.0 - (1.0 - weight) * (1.0 - guess.confidence)
         elif guess.role is Role.LIMB:
-            if reading.roles in ({Role.FIN}, {Role.TAIL}, {Role.NECK}, {Role.HEAD}):
-                role, confidence = next(iter(reading.roles)), 0.7 * weight
-            elif len(reading.roles) == 1:
+            if reading.role in (Role.FIN, Role.TAIL, Role.NECK, Role.HEAD):
+                role, confidence = reading.role, 0.7 * weight
+            elif reading.role:
                 confidence *= 0.85
         else:
             role, confidence = _disagree(reading, guess, weight)
@@ -370,14 +366,12 @@ def _disagree(reading: NameReading, guess: Guess, weight: float) -> tuple[Role, 
     """Return the role and the confidence where name and place say different roles."""
     for order in ORDERS:
         if guess.role in order:
-            near = [role for role in reading.roles if role in order]
-            near = [role for role in near if abs(order.index(role) - order.index(guess.role)) == 1]
-            if Role.SPINE in reading.roles:
-                near = [role for role in near if role is Role.SPINE]
+            meant = {Role.SPINE} if Role.SPINE in reading.roles else reading.roles
+            near = [role for role in meant if role in order and abs(order.index(role) - order.index(guess.role)) == 1]
             if len(near) == 1:
                 return near[0], reading.weight * (1.0 - 0.4 * guess.confidence)
-    if len(reading.roles) == 1 and weight > guess.confidence:
-        return next(iter(reading.roles)), weight * (1.0 - guess.confidence)
+    if reading.role and weight > guess.confidence:
+        return reading.role, weight * (1.0 - guess.confidence)
     return guess.role, guess.confidence * (1.0 - weight)
 
 

@@ -202,8 +202,7 @@ def read_skeleton(
 def taken(skeleton: RestSkeleton, usable: Sequence[bool] | None = None) -> RestSkeleton:
     """Return the skeleton of some of the bones, or of all, each after its parent."""
     inner = read_skeleton(skeleton.names, skeleton.parents, skeleton.heads, skeleton.tails, usable)
-    bones = tuple(skeleton.bones[place] for place in inner.bones)
-    return RestSkeleton(inner.names, bones, inner.parents, inner.heads, inner.tails)
+    return replace(inner, bones=tuple(skeleton.bones[place] for place in inner.bones))
 
 
 def join_trees(skeleton: RestSkeleton, loose: Sequence[bool]) -> RestSkeleton:

@@ -52,6 +52,7 @@ from ..math.vectors import (
     perpendicular,
     relative_to,
     scale,
+    scatter_vectors,
     vectors_of,
 )
 from ..model.chain_start import StartPose
@@ -353,4 +354,4 @@ def arc_where(
     along, side = gather_parts(ops, condition, along), gather_parts(ops, condition, side)
     p, q = bend_in_plane(ops, [0.0 * chord for _ in lengths[1:]], lengths, chord)
     arc = [combination(u, along, v, side) for u, v in zip(p, q, strict=True)]
-    return vectors_of(ops.scattered(condition, joined.from_iterable(joints), [*joined.from_iterable(arc)]))
+    return scatter_vectors(ops, condition, joints, arc)

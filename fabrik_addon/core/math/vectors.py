@@ -3,6 +3,7 @@
 """Vectors of components: x, y, z are floats (one pose) or arrays (B,) (B poses)."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TypeVar, cast
 
 from .operations import Component, Condition, Operations, Selection, Vector
@@ -87,6 +88,13 @@ def choose_each(ops: Operations, condition: Condition, yes: Sequence[Parts], no:
 def gather_parts(ops: Operations, items: Selection, parts: Parts) -> Parts:
     """Return a vector, a quaternion or a tuple of components in the selected batch items only; one pose stays."""
     return cast("Parts", tuple(ops.gather(items, parts)))
+
+
+def scatter_vectors(
+    ops: Operations, items: Selection, into: Sequence[Vector], values: Sequence[Vector]
+) -> list[Vector]:
+    """Return vectors with gathered ones in the batch items that these were gathered from (``Operations.scattered``)."""
+    return vectors_of(ops.scattered(items, chain.from_iterable(into), [*chain.from_iterable(values)]))
 
 
 def first_direction(ops: Operations, candidates: Sequence[Vector]) -> Vector:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
-from ..math.vectors import angle_about, cross, distance_between, dot, gather_parts, vectors_of
+from ..math.vectors import angle_about, cross, distance_between, dot, gather_parts, scatter_vectors
 from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
@@ -47,9 +47,6 @@ GAUSS_NEWTON_STEPS, RESIDUAL_DAMPING = 5, 0.3
 NEWTON_STEPS = 16
 """Steps of Newton's method at most, from the best of the poses that Gauss-Newton finds. From the best two poses a spine
 and an arm beyond reach took a tenth of the time more."""
-
-NEWTON_GAIN = 1e-6
-"""Share of the error by which the error must fall in a step, or the descent ends."""
 
 STEPS_BACK = 20
 """Steps of least squares, at most, from a pose at the target back toward the reference pose: with 40 a second press of
@@ -139,10 +136,8 @@ def reach_within_limits(
     poses = [[gather_parts(ops, rest, joint) for joint in each.coordinates] for each in (pose, first, reference)]
     near = NEAREST if initial is None else NEAREST_FROM_INITIAL
     found = _start_anywhere(ops, chain, poses, gather_parts(ops, rest, target), tolerance, steps, near)
-    used = 3.0 + 2.0 * near + 0.0 * found[0][0]
-    flat, found_flat = ([part for joint in each for part in joint] for each in (pose.coordinates, found))
-    *flat, starts = ops.scattered(rest, [*flat, starts], [*found_flat, used])
-    pose = place(ops, pose.chain, vectors_of(flat))
+    (starts,) = ops.scattered(rest, [starts], [3.0 + 2.0 * near + 0.0 * found[0][0]])
+    pose = place(ops, pose.chain, scatter_vectors(ops, rest, pose.coordinates, found))
     return pose, distance_between(ops, pose.tip, target), starts
 
 
@@ -281,12 +276,11 @@ def _start_anywhere(
     goals, bones = array_of([target])[:, 0], chain.bones
     near = _near_poses(bones, goals, count)
     starts = np.concatenate([near, np.stack([minimum, reference], 1)], axis=1)
-    found, errors = _descend_all(
-        bones, starts, goals, NewtonSteps(tolerance, GAUSS_NEWTON_STEPS, NEWTON_GAIN, RESIDUAL_DAMPING)
-    )
+    gauss_newton = NewtonSteps(tolerance, GAUSS_NEWTON_STEPS, RESIDUAL_DAMPING)
+    found, errors = _descend_all(bones, starts, goals, gauss_newton)
     best = _best(found, errors, first, tolerance)[:, None]
     found = np.take_along_axis(found, best[:, :, None, None], 1)
-    found = _descend_all(bones, found, goals, NewtonSteps(tolerance, NEWTON_STEPS, NEWTON_GAIN))[0]
+    found = _descend_all(bones, found, goals, NewtonSteps(tolerance, NEWTON_STEPS))[0]
     pose = place(ops, chain, _components(ops, found[:, 0]))
     reached = distance_between(ops, pose.tip, target) <= tolerance
     if ops.any(reached):

@@ -32,9 +32,7 @@ first level isn't met, f is ``W r``.
 
 The first step of a descent is with the forces in the solution of the frame before, where that is known. Else it is
 without K, in a batch the steps until one pose has taken one: no step before it tells the forces, and ``W r`` doesn't,
-as at w = 3e4 a target that has moved by 0.01 pulls with all of its force. With K of the forces that balance the others
-by least squares (section 18.3), where the step without K was long, seeded paths of Rigify's human beside a fixed root
-took 24 percent more time from rest.
+as at w = 3e4 a target that has moved by 0.01 pulls with all of its force.
 """
 
 from __future__ import annotations
@@ -166,10 +164,9 @@ class CostModel(NamedTuple):
         Far from the target a bounded force hardly grows with the distance, beside the target in proportion to it: a
         step with the second derivatives of far away leads beyond the target. None where no residual changes sides.
 
-        In drags of a hand of Rigify's human moves took 9.6, 14.9, 9.7 and 11.3 evaluations of the cost without the
-        forces of the move before, with them 23.4, 23.0, 5.7 and 7.6, and with them and this 7.5, 11.4, 5.3 and 7.3
-        (means of bench row "body-path": near, across with poles, low, and low with poles and without limits). From
-        rest, beside a fixed root, this took 20 percent more steps.
+        In drags of a hand of Rigify's human (bench row "body-path", near) moves took 9.6 evaluations of the cost
+        without the forces of the move before, 23.4 with them, and 7.5 with them and this. From rest, beside a fixed
+        root, this took 20 percent more steps.
         """
         if self.curvature is None or self.softening is None:
             return None
@@ -282,7 +279,7 @@ def forces_at(stack: TaskStack, model: CostModel, known: Array) -> Array:
         model: of the cost at the pose.
         known: (M,) those that the step before has led to in its model.
     """
-    here, first = model.here, stack.spans[0]
+    here, first = model.here, stack.first_rows
     is_met = dot(here.residual[..., first], here.residual[..., first]) <= HELD**2
     return np.asarray(stack.ops.where(is_met, known.T, (here.weights * here.residual).T)).T
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, multiply, rotate
 from ..math.vectors import choose_each, cross, distance_between, dot, subtract
+from ..model.constrained_chain import ConstrainedPose
 
 LONGEST_DAMPED_STEP = 0.5
 """Largest change of one axis in one step, half-sine or radians: the Jacobian is that of the start of the step."""
@@ -48,18 +49,7 @@ class Rule:
     """Whether the descent ends at a control."""
 
 
-class SteppedPose(Protocol):
-    """A pose of a chain whose joints a step rotates."""
-
-    @property
-    def tip(self) -> Vector:
-        """The point that is brought to the target."""
-
-    def where(self, ops: Operations, condition: Condition, other: Self) -> Self:
-        """Return this pose in the batch items where a condition holds, the other one elsewhere."""
-
-
-_Pose = TypeVar("_Pose", bound=SteppedPose)
+_Pose = TypeVar("_Pose", ConstrainedPose, "FreeChain")
 
 
 def descend_to(

@@ -23,8 +23,7 @@ steps lead, continuous in the targets.
 
 With the first alone, and steps of strict priority where not all was met, these ended unconverged, and poses that are
 smooth by weight jumped: on a hand's path beyond reach (bench row "body-path", without pins, low, limits and poles) a
-bone rotated in a step by up to 4.4 times the median step's largest rotation, with both by 2.0. With 0.06 an arm of a Y
-that is led in and out of reach with its rotation by up to 5.3 times, where it is 3 with this."""
+bone rotated in a step by up to 4.4 times the median step's largest rotation, with both by 2.0."""
 
 EXACT_ENOUGH = 2e-6
 """Length of the residual, in the tree's units, from which on no more steps are taken. With 1e-7 a hand led across the

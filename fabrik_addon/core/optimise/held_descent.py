@@ -112,7 +112,7 @@ class _Solve:
 
     def __call__(self, jacobian: Array, residual: Array, weights: Array, toward: Array) -> tuple[Array, Array]:
         """Return the part of a step that meets h, and that along the poses that meet it."""
-        first = self.stack.spans[0]
+        first = self.stack.first_rows
         rows = jacobian[first]
         weighted = rows * weights
         normal = weighted @ rows.T
@@ -160,7 +160,7 @@ def descend_held(
     """
     if not len(stack.weights):
         return Held(start, 0, True, False)
-    first, pulls = stack.spans[0], slice(stack.spans[0].stop, None)
+    first, pulls = stack.first_rows, slice(stack.first_rows.stop, None)
     loss = loss_of(stack.below_first_level, OF_TREES)
     poles = [(task, row) for task, row in stack.poles if row < first.stop]
 

@@ -53,6 +53,9 @@ smaller one isn't worth the time."""
 LEAST_PIVOT = 1e-4
 """Least pivot of the second derivative of the error: a smaller one makes the step long and gains nothing."""
 
+LEAST_NEWTON_GAIN = 1e-6
+"""Share of the error by which the error must fall in a step, or the descent ends."""
+
 NO_GAIN = 1e-9
 """Share of the squared error: a smaller gain that a model predicts is rounding."""
 
@@ -94,8 +97,6 @@ class NewtonSteps:
     """Distance from tip to target at which to stop."""
     count: int
     """Steps at most."""
-    least_gain: float
-    """Share of the error by which the error must fall in a step, or the descent ends."""
     residual_damping: float = 0.0
     """0 for Newton's method. Any other factor stands for Gauss-Newton, with the factor times the length of the residual
     added to the damping, in place of the second derivatives that Gauss-Newton leaves out (Fan & Yuan 2005): a step
@@ -142,10 +143,8 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
         damping = damping * np.where(ratio > GOOD_RATIO, LESS_DAMPING, np.where(ratio > POOR_RATIO, 1.0, MORE_DAMPING))
         # At a minimum rounding makes every step fail: without this condition the damping would grow to its bound.
         has_gain = np.abs(step.gain) > NO_GAIN * errors * errors
-        is_going = np.where(
-            better, (gain >= steps.least_gain * trial.errors) & (trial.errors > steps.tolerance), has_gain
-        )
-        is_going &= damping <= MOST_DAMPING
+        goes_on = (gain >= LEAST_NEWTON_GAIN * trial.errors) & (trial.errors > steps.tolerance)
+        is_going = np.where(better, goes_on, has_gain) & (damping <= MOST_DAMPING)
         placed = placed.choose(better, trial)
     found_coordinates[items], found_errors[items] = placed.coordinates, placed.errors
     return found_coordinates, found_errors

@@ -30,16 +30,15 @@ a smaller one ``damped_step`` changes the matrix. The posture task's weights are
 
 LEAST_RAISED, MORE_DAMPING, DAMPING_ROUNDS = 4.0, 2.0, 12
 """The least value that lambda is raised to, the factor by which it is raised, and trials at most, until the second
-derivatives are positive definite (``damped_step``). With K projected to its eigenvalues that aren't negative instead,
-in coordinates of which P is the identity, as many poses of 300 of a body with straight limbs, turned far, were found.
-With a factor of 4, from 1 on, paths of Rigify's human with a fixed root took 31.6 steps from rest instead of 30.4."""
+derivatives are positive definite (``damped_step``). With a factor of 4, from 1 on, paths of Rigify's human with a fixed
+root took 31.6 steps from rest instead of 30.4."""
 
 GAUSS_NEWTON_STEP = 1.0
 """Largest change of a coordinate in the step without K, in radians or the tree's units, up to which it is taken where
-the second derivatives aren't positive definite: what the model lacks without K is quadratic in the change. With steps
-up to 0.5 alone seeded paths of Rigify's human with a fixed root took 26.4 steps from rest instead of 23.6 (mean of 14
-paths), without such steps 30; and where a hand was led low beyond reach, with limits and poles and without pins (bench
-row "body-path"), from rest a bone rotated by 16 times the median step's rotation instead of 2.4."""
+the second derivatives aren't positive definite: what the model lacks without K is quadratic in the change. Without such
+steps seeded paths of Rigify's human with a fixed root took 30 steps from rest instead of 23.6 (mean of 14 paths), with
+those up to 0.5 alone 26.4, and a hand led low beyond reach (bench row "body-path") rotated a bone by 16 times the
+median step's rotation instead of 2.4."""
 
 HOLDING = 1e4
 """Stiffness, over P, that keeps coordinates at limits that the step before took them to, where the matrix isn't

@@ -74,14 +74,13 @@ class Firmness(NamedTuple):
 _BODY_FROM_FAR = Firmness((3e4, 3e4, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0.05, brings_targets=True)
 
 OF_BODY = _BODY_FROM_FAR._replace(weights=(1e8, 1e5, 1e3, 1e2), from_far=_BODY_FROM_FAR)
-"""Of a body. Targets of the second level that are within reach need forces of less than 250 in the drags of the bench,
-most of them less than 100. A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last
-8 mm took 0.12.
+"""Of a body. Targets of the second level that are within reach need forces of less than 250 in the drags of the bench.
+A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last 8 mm took 0.12.
 
 With w = 1e8 of the first level each step keeps to the curved set of poses that meet it, and ends where a limit crosses
 that set: of 24 captured poses (bench row "body-reconstruction") 9 ended with a handle more than 0.02 of the height off
-its target, 0 after a first descent by 1e2. Of 100 feasible poses of a body with straight limbs, turned far, 1 isn't
-found after one by 3e4, 2 by 3e3, 3 by 1e4; of another 200 2 by 3e4 and 1e5, 5 by 1e4."""
+its target, 0 after a first descent by 1e2. Of 300 feasible poses of a body with straight limbs, turned far, 3 aren't
+found after one by 3e4, 8 by 1e4."""
 
 _CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.0195, most_away=2e-5, gives_up=True)
 
@@ -89,20 +88,19 @@ OF_CHAINS = _CHAINS_FROM_FAR._replace(most_forces=(math.inf, 250.0, 40.0), from_
 """Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
 1e3 chains bent up to 9 degrees beside their poles. A force on a joint is weaker on the effector beyond it by its lever:
 with F = 100 rotations that hands can't take as well took them from their targets by up to 0.058 of a human's height,
-with 40 by 0.020, with 20 by 0.005, before ``weighted_solution`` brought them back. With 20 a foot that was led beyond
-reach turned over: 6 of 50 seeded paths (bench row "body-paths") had a step with more than 3 times the median's
-rotation, up to 56 times, with 30 and 40 none.
+with 40 by 0.020, before ``weighted_solution`` brought them back. With 20 a foot that was led beyond reach turned over:
+6 of 50 seeded paths (bench row "body-paths") had a step with up to 56 times the median's rotation, with 40 none had
+one with more than 3 times.
 
 On seeded paths of Rigify's human with w = 1e5 and F = 500 of the targets a thigh rotated by up to 4.1 times the median
 step's largest rotation where the legs straighten, the head led beyond reach, with 3e4 and 250 by 1.8. ``nearly_met``
-makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 off their targets, with 2e-3 1e-5. With
-``most_exact`` = 0.021 a hand rotated by 3.02 times the median step's rotation in the step in which its target comes
-within reach, with 0.0195 by 2.99.
+makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 off their targets, with 2e-3 1e-5.
+``most_exact`` keeps the step in which a hand's target comes within reach to 3 times the median step's rotation.
 
 From the reference pose steps with F = 40 of the rotations don't converge where a leg without limits is bent far: the
 foot lets go of its rotation, and the knee stays anywhere about the line from hip to ankle. On 4 of 48 seeded paths of
 hands, feet and head, each pose solved from rest, a bone rotated by 72 to 132 degrees in one step. After a descent with
-F = 400 none rotated by more than 3 times the median step's rotation; with F = 70 two did, with 100 one."""
+F = 400 none rotated by more than 3 times the median step's rotation; with F = 100 one did."""
 
 OF_FIXED_CHAINS = Firmness(
     (1e9, 7.5e6, 1e5),
@@ -132,9 +130,8 @@ none.
 With w = 7.5e6 alone steps from the reference pose end in any of several minima: a hand led across the body, with its
 rotation, rotated a bone by up to 24 times the median step's rotation in a step of its target, in 38 ms. After a descent
 with ``from_far`` it is 1.5 times, in 19 ms. In it F of rotations is 100: with 40 two of 48 seeded paths had steps of 75
-and 87 degrees, in which a foot let go of its rotation, with 200 one had a step of 22 degrees, with 100 none. With
-w = 3e4 and F = 250 of the targets the second descent began too far from its minimum: 6.5 times where a hand was led
-low."""
+and 87 degrees, in which a foot let go of its rotation, with 200 one had a step of 22 degrees. With w = 3e4 and F = 250
+of the targets the second descent began too far from its minimum: 6.5 times where a hand was led low."""
 
 OF_ONE_CHAIN = OF_FIXED_CHAINS._replace(weights=(1e7, 1e5), most_forces=(math.inf, 400.0), from_far=None)
 """Of the target of one chain, and of its rotation. With the weights and forces of ``OF_FIXED_CHAINS`` moves of a spine
@@ -178,11 +175,10 @@ class Loss:
     are_poles_stiff: bool = False
     """Whether poles are so, and have no part in K: in descents that don't begin with the forces of a solution near it.
 
-    With both from rest, far from the solution, K was indefinite in more steps: bones of Rigify's human beside a fixed
-    root took 34 ms instead of 15 (bench row "body-path", near, with pins, without limits, with poles). Without both in
-    a descent that begins with the forces moves took 14 evaluations of the cost instead of 10. With the part in K alone
-    paths past a pole opened by 0.14 degrees instead of 0.003, without it but with the softening a knee that was led
-    past its pole rotated by 14 degrees in one step instead of 6."""
+    With their softening and their part in K from rest, far from the solution, K was indefinite in more steps: bones of
+    Rigify's human beside a fixed root took 34 ms instead of 15 (bench row "body-path"). Without both in a descent that
+    begins with the forces moves took 14 evaluations of the cost instead of 10; with one of them alone paths past a pole
+    opened, or a knee rotated by 14 degrees in one step instead of 6."""
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:

@@ -65,14 +65,9 @@ class TaskStack:
         return [*zip(self.tasks, accumulate((task.rows for task in self.tasks), initial=0), strict=False)]
 
     @cached_property
-    def spans(self) -> list[slice]:
-        """Rows of each level."""
-        found, row = [], 0
-        for level in self.levels:
-            count = sum(task.rows for task, _ in level)
-            found.append(slice(row, row + count))
-            row += count
-        return found
+    def first_rows(self) -> slice:
+        """Rows of the first level."""
+        return slice(0, sum(task.rows for task, _ in self.levels[0]))
 
     @cached_property
     def row_weights(self) -> Array:

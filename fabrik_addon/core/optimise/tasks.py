@@ -37,8 +37,8 @@ second on all of it. On the chord no side is the pole's.
 
 Of 40 closed paths on which a foot of Rigify's human, the other one pinned, is led past the pole of its knee (bench row
 "body-paths") 16 have a step in which a bone rotates by more than 3 times the median step's largest rotation with 0
-and 0.7, 23 with 0.1 and 0.5, 4 with 0.2 and 0.9, and 3 with 0.2 and 0.7. Without pins arms stay on their poles' sides
-with 0 and 0.5, three of 200 don't with 0.2 and 0.7 (bench row "trees")."""
+and 0.7, 3 with 0.2 and 0.7. Without pins arms stay on their poles' sides with 0 and 0.5, three of 200 don't with 0.2
+and 0.7 (bench row "trees")."""
 
 
 @dataclass(frozen=True)

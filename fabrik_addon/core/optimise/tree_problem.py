@@ -108,11 +108,6 @@ class TreeProblem:
     """Of a body's arms."""
 
     @property
-    def may_stay_unmet(self) -> bool:
-        """Whether a target is beyond reach, or tasks are weighed against each other: then no other start is tried."""
-        return self.is_weighed or self.has_far_target
-
-    @property
     def has_far_target(self) -> bool:
         """Whether a target is beyond reach."""
         return any(excess > 0.0 for excess in self.beyond_reach)
@@ -255,10 +250,6 @@ class TreeProblem:
     def angle_off(self, state: State) -> float:
         """Return the root of the sum of the squared angles (radians) that poles and rotations are off."""
         return math.hypot(*(task.off(state.placed) for task in self.secondary))
-
-    def bends_to_poles(self, state: State) -> bool:
-        """Tell whether every chain with a pole that isn't straight bends to the pole's side."""
-        return not self.bending_away(state)
 
     def bending_away(self, state: State) -> list[int]:
         """Return the effectors whose chains aren't straight, and don't bend to the sides of their poles.
@@ -501,14 +492,13 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     chain = start.chain
     tips = chain.tips.tolist()
     points = _points(start, goals.poles, "pole target", goals.with_poles)
-    starts = [0] * len(tips) if chain.starts is None else chain.starts.tolist()
     rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_weighed(chain, goals) else (0.0, POLE_FADE)
     found = {}
     for number in _chosen(goals.with_poles, len(tips)):
         angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])
         if not math.isfinite(angle):
             raise chain.refusal(number, "pole angle")
-        way = start.way(starts[number], tips[number])
+        way = start.way(chain.start_joints[number], tips[number])
         if len(way) > 1 and way[-2] in oriented:
             way = way[:-1]
         bent = 0 if goals.pole_joints is None else int(goals.pole_joints[number])

@@ -30,15 +30,14 @@ RAISED_LAMBDA = 1e-4
 
 RAISED_IN_MOVE = 1.0
 """The same from the solution of a move or frame before. Below 1 a step hardly changes with lambda: the tasks' part of
-its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of 24 drags) instead of 5.6,
-and half of the moves used up their steps; a move of a hand of Rigify's human across the body 6.6 instead of 4.7. Far
-from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with straight limbs, turned far, one
-more isn't found with 1."""
+its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of 24 drags) instead of 5.6.
+Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with straight limbs, turned far,
+one more isn't found with 1."""
 
 CONVERGED = 2e-4
 """Largest change of a coordinate, times 1 + lambda, that counts as none: 0.01 degrees. With 1e-6 a move of a drag took
-8 steps (median) instead of 3. With 3e-4 bones of Rigify's human, baked along a hand's path across the body with knees
-that bend away from their poles, were 0.10 degrees off after one round, with this 0.03."""
+8 steps (median) instead of 3, with 3e-4 bones baked along a hand's closed path were 0.10 degrees off, with this 0.03.
+"""
 
 SETTLED, SETTLED_AFTER = 8.5e-4, 5e-6
 """Largest change of a coordinate, times 1 + lambda, after which a step with second derivatives may be the last, and
@@ -49,9 +48,8 @@ root, and back, rotated bones by up to 0.18 degrees less or more than on the way
 CORRECTIONS, CORRECTED = 3, 1e-5
 """Corrections of a trial at most (``Step.to_second_order``); and ``off^T W off`` over the model's gain, off the
 residual minus that of the model, up to which a trial isn't corrected. With corrections to the first level alone paths
-of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4, with two instead of three from
-rest, the root following, 17.5 instead of 16.5 (means of 14 to 17 seeded paths). With 1e-3 bones of a Y that was solved
-in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
+of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4 (means of seeded paths). With 1e-3
+bones of a Y that was solved in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
 
 STIFF = 0.5
 """W over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
@@ -216,7 +214,7 @@ class _Descent:
 
     def _with_first_balanced(self, left: Array) -> Array:
         """Return residuals of the model, of the first level 0 where w |r| exceeds ``MOST_BALANCED``."""
-        first, found = self._stack.spans[0], left.copy()
+        first, found = self._stack.first_rows, left.copy()
         is_balanced = dot(left[..., first], left[..., first]) <= (MOST_BALANCED / self._firmness.weights[0]) ** 2
         found.T[first] = self._ops.where(is_balanced, found.T[first], 0.0 * found.T[first])
         return found

@@ -37,10 +37,9 @@ in the change."""
 
 FEW_STEPS = 8
 """Trials in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
-Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path"); with
-6 a hand that is led low, without limits, took up to 13.5 ms (95th percentile) instead of 7.4. They end with the first
-one that leads farther than ``SHORT_STEP``: with all of them seeded paths of Rigify's human took 17.1 steps from rest
-instead of 13.5."""
+Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path"). They
+end with the first one that leads farther than ``SHORT_STEP``: with all of them seeded paths of Rigify's human took 17.1
+steps from rest instead of 13.5."""
 
 SHARE_WIDTH, LENGTH_WIDTH = 4.0 / 3.0, 10.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""
@@ -166,10 +165,10 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
 
     Near the end of its reach a chain is brought to its target slowly: what ``meet_all`` doesn't meet may be met by
     more steps, unless it leaves more than ``SLOWLY_MET`` of the residual, and there has been no second descent. Beside
-    bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. If
-    both fail, the state is that of ``meet_all``; after a second descent, without rotations and poles, it is that of
-    ``meet_slowly``. With strict firmness it is the one before where ``meet_all`` doesn't
-    meet the goals: poses would jump where more steps do.
+    bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. If both
+    fail, the state is that of ``meet_all``; after a second descent, without rotations and poles, it is that of
+    ``meet_slowly``. With strict firmness it is the one before where ``meet_all`` doesn't meet the goals: poses would
+    jump where more steps do.
 
     Where the way there is longer than ``ExactGoals.most``, and a share of it is taken, the targets of a body are met
     from there without the last level, of rotations, if it stays in balance (``Firmness.brings_targets``).
@@ -225,11 +224,8 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
     they have there, by the smallest change of the coordinates from the first minimum; rotations and poles aren't among
     the goals then. The pose is as continuous as both minima are. The effectors are brought by all of the way where the
     first minimum is up to ``AWAY`` from the targets and the second one at ``NEARER`` of its distance or less, by none
-    where the first is ``FAR_AWAY`` or the second as far, by a smooth share in between. On 56 paths of a hand (those of
-    bench row "body-path" that are within reach, with poles and with rotations that hands can't take) targets are at
-    most 1e-4 of the height farther away than without rotations and poles, on two 4e-4.
-
-    A descent with all tasks and firmer targets instead brought the rotations nearer, in 15 to 45 ms instead of 1.
+    where the first is ``FAR_AWAY`` or the second as far, by a smooth share in between. On 56 paths of a hand (bench row
+    "body-path") targets are at most 4e-4 of the height farther away than without rotations and poles.
 
     Args:
         stack: of chains: pins, targets, rotations and poles.
@@ -305,8 +301,7 @@ def _share_met(error: float, firmness: Firmness) -> float:
     ``Firmness.far_from_met`` a: at the end of its reach a body gains the last millimetres by large rotations, and would
     jump to them where a target comes into reach. Where that length falls, it falls by less than a fifth of the target's
     motion: with a share that fell to 0 within 0.02 units the hand went back while its target went on. Without the
-    smooth step, which left 1.5e-4 units of a target beyond reach at 50 a, the bones of a human rotated by ten times the
-    median step's rotation there.
+    smooth step the bones of a human rotated by ten times the median step's rotation at 50 a.
     """
     nearly_met, far = firmness.nearly_met, firmness.far_from_met * firmness.nearly_met
     if error <= nearly_met:

@@ -81,8 +81,8 @@ def solved_without_pins(
         used += found.steps
         if best is None or _is_better(problem, found.state, best.state):
             best = found
-        is_enough = _is_nearly_met(problem, best.state) and problem.bends_to_poles(best.state)
-        if problem.may_stay_unmet or is_enough or problem.is_proven_unmet(best.state):
+        is_enough = _is_nearly_met(problem, best.state) and not problem.bending_away(best.state)
+        if problem.has_far_target or is_enough or problem.is_proven_unmet(best.state):
             break
     assert best is not None  # there is always a start: the pose before, or the reference pose
     return best._replace(steps=used), reference
@@ -114,7 +114,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     stack, steps = problem.stack(), 0
     was_weighed = previous is not None and previous.by_weight is not None and (bool(others) or not beyond)
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-    held_near = reference if problem.bends_to_poles(reference) else None
+    held_near = None if problem.bending_away(reference) else reference
 
     def held(first: Level, pulls: Level, most: int = TREE_STEPS, most_damping: float = MOST_DAMPING) -> Held:
         nonlocal steps
