@@ -20,6 +20,7 @@ from tests.blender.rigs import (
     end_of,
     error_of,
     everything,
+    joints_of,
     keys_of,
     layer,
     leave_mode,
@@ -248,7 +249,8 @@ def test_a_chain_that_follows_the_dragged_target_changes_nothing_about_held_chai
     assert found[0] == pytest.approx(found[1], abs=1e-4) and found[0][1] < 0.1 * found[0][0]
 
 
-def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:
+def make_arms() -> Any:
+    """Both arms of a person, bent a little, with X-axis mirror on."""
     sides = [Bone(f"arm.{side}", (x, 0, 0), (2 * x, 0, 1)) for side, x in (("L", 1.0), ("R", -1.0))]
     sides += [
         Bone(f"hand.{side}", (2 * x, 0, 1), (3 * x, 0.2, 1), f"arm.{side}", connected=True)
@@ -256,6 +258,11 @@ def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:
     ]
     armature = make_armature(sides)
     armature.pose.use_mirror_x = True
+    return armature
+
+
+def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:
+    armature = make_arms()
     add_chain(armature, "hand.L", 2)
     left, right = armature.fabrik.chains
     place = Vector((2.2, 0.5, 1.3))
@@ -263,6 +270,21 @@ def test_with_x_mirror_the_target_of_the_other_side_comes_along() -> None:
     assert (end_of(armature, left) - place).length < 1e-3
     assert (right.target.matrix_world.translation - Vector((-2.2, 0.5, 1.3))).length < 1e-3
     assert (right.target.matrix_world.translation - end_of(armature, right)).length < 1e-4
+
+
+def test_with_x_mirror_the_pole_of_the_other_side_is_mirrored() -> None:
+    armature = make_arms()
+    add_chain(armature, "hand.L", 2, create_pole=True)
+    left, right = armature.fabrik.chains
+    armature.location, armature.rotation_euler = (0.3, -0.2, 0.1), (0.2, 0.1, 0.5)
+    update()
+    place = Vector((1.2, -1.5, 2.3))
+    assert drag(chain="hand.L", point="POLE", position=armature.matrix_world @ place) == {"FINISHED"}
+    own, other = (armature.matrix_world.inverted() @ one.pole_target.matrix_world.translation for one in (left, right))
+    assert (own - place).length < 1e-5 and (other - Vector((-1.2, -1.5, 2.3))).length < 1e-5
+    before = joints_of(armature, right)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert abs(joints_of(armature, right) - before).max() < 1e-5
 
 
 @pytest.mark.parametrize("chain", ["bone1", "no such chain"])

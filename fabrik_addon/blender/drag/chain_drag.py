@@ -33,7 +33,7 @@ from ..solving.outcome import outcome_of
 from ..solving.solve_chains import solution_to_follow, solve_and_write
 from .base_drag import BaseDrag, Grab
 from .kept_direction import direction_keeping_channel
-from .pose_mirror import mirrored_channels, opposite_of, own_matrix
+from .pose_mirror import FLIP, mirrored_channels, opposite_of, own_matrix
 from .targets_along import chains_ending_at, channels_of_goals, solved_as_chain
 
 if TYPE_CHECKING:
@@ -174,11 +174,17 @@ class ChainDrag(BaseDrag):
         view_layer.update()
 
     def _bring_targets(self, view_layer: ViewLayer) -> None:
-        """Move the targets and poles of chains that end at the dragged bone to where the pose has them."""
-        chains = settings_of(self.armature).chains
+        """Move the targets and poles of chains that end at the dragged bone to where the pose has them.
+
+        A pole on the other side of a dragged one is moved to the mirrored place, where its chain bends toward that.
+        """
+        chains, mirrored = settings_of(self.armature).chains, None
+        if self.grab.is_pole and self._brought:
+            to_world = armature_to_world(self.armature)
+            mirrored = to_world @ FLIP @ to_world.inverted() @ self._grabbed_position(view_layer)
         for name in self._brought:
             try:
-                snap_targets(view_layer, self.armature, [chains[name]])
+                snap_targets(view_layer, self.armature, [chains[name]], mirrored)
             except FabrikError as error:
                 self.left_behind = str(error)
 

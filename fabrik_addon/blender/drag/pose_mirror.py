@@ -20,7 +20,8 @@ from ..rig.rotation_channel import Channel, locked_channel_for, rotation_of
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-_FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+"""The mirror image in armature space: ``F``."""
 
 
 def own_matrix(bone: PoseBone) -> Matrix:
@@ -43,8 +44,8 @@ def mirrored_channels(bone: PoseBone, start: Matrix, other: PoseBone, is_relativ
         other: the bone on the other side, with the channels it had at the start.
         is_relative: whether the bone on the other side keeps its difference.
     """
-    before = own_matrix(other) @ _FLIP @ start.inverted_safe() if is_relative else _FLIP
-    location, rotation, scale = (before @ own_matrix(bone) @ _FLIP).decompose()
+    before = own_matrix(other) @ FLIP @ start.inverted_safe() if is_relative else FLIP
+    location, rotation, scale = (before @ own_matrix(bone) @ FLIP).decompose()
     found = [locked_channel_for(other, rotation)]
     for name, values in (("location", location), ("scale", scale)):
         old = getattr(other, name)

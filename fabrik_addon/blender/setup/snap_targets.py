@@ -14,6 +14,8 @@ from mathutils import Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose, pole_for
 from ...core.fabrik.chain_fabrik import bend_angle_in_shape
+from ...core.math.operations import SCALAR
+from ...core.math.vectors import angle_about, first_direction, rejection
 from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
@@ -65,11 +67,15 @@ class _Placement(MovedGoal):
 
 
 def snap_targets(
-    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]
+    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], wished_pole: Vector | None = None
 ) -> list[tuple[Object | PoseBone, str]]:
     """Move the targets of chains to their ends, and their poles into the plane in which they bend.
 
     The target of a chain that takes its rotation is rotated as the chain's tip bone is.
+
+    Args:
+        chains: of the armature.
+        wished_pole: position in the world to which the pole of a chain is moved that bends toward it.
 
     Returns:
         the objects and bones that were changed, with their channels.
@@ -78,7 +84,9 @@ def snap_targets(
         FabrikError: something keeps a target from moving; then nothing has changed.
     """
     view_layer.update()
-    placements = [placement for chain in chains for placement in _desired_placements(view_layer, armature, chain)]
+    placements = [
+        placement for chain in chains for placement in _desired_placements(view_layer, armature, chain, wished_pole)
+    ]
     if not placements:
         return []
     before: list[tuple[Object | PoseBone, Channel]] = []
@@ -102,7 +110,9 @@ def snap_targets(
     return [(owner, name) for (owner, name), old in first.items() if getattr(owner, name)[:] != old]
 
 
-def _desired_placements(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> list[_Placement]:
+def _desired_placements(
+    view_layer: ViewLayer, armature: Object, chain: FabrikChain, wished_pole: Vector | None
+) -> list[_Placement]:
     """READ: the desired position and rotation of a chain's target, and the desired position of its pole.
 
     Raises:
@@ -120,7 +130,11 @@ def _desired_placements(view_layer: ViewLayer, armature: Object, chain: FabrikCh
         rotation = target_rotation(chain, snapshot.pose.rotations[-1]) if chain.use_rotation else None
         placements.append(_Placement(what, chain.target, chain.subtarget, length, tip, rotation))
     if chain.pole_target is not None:
-        pole = to_world @ Vector(_pole(snapshot, chain.pole_angle).tolist())
+        place = _pole(snapshot, chain.pole_angle)
+        if wished_pole is not None:
+            wished: Array = np.array((to_world.inverted() @ wished_pole)[:])
+            place = wished if _are_on_one_side(snapshot, place, wished) else place
+        pole = to_world @ Vector(place.tolist())
         what = f"Chain '{chain.name}': its pole"
         placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, length, pole))
     return placements
@@ -176,6 +190,14 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     share = float(distance / np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     pose = Pose(positions, snapshot.pose.rotations)
     return pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle + shape_angle)
+
+
+def _are_on_one_side(snapshot: Snapshot, pole: Array, other: Array) -> bool:
+    """Tell whether a chain bends toward a pole (3,) as toward another one: both are at one angle about its chord."""
+    positions, _ = bend_of(snapshot)
+    chord, arm, aim = (tuple((end - positions[0]).tolist()) for end in (positions[-1], pole, other))
+    axis = first_direction(SCALAR, [chord])
+    return abs(float(angle_about(SCALAR, axis, rejection(arm, axis), rejection(aim, axis)))) <= _AT_PLACEMENT
 
 
 def bend_of(snapshot: Snapshot) -> tuple[Array, float]:
