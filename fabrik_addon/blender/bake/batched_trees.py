@@ -19,8 +19,9 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 from numpy.typing import NDArray
 
-from ...core import Array, Goals, Pose, StartTree, TreeSolution, solve_tree_frames, start_tree
+from ...core import Array, Goals, Pose, TreeSolution, solve_tree_frames, start_tree
 from ...core.math.quaternion_arrays import conjugate, multiply
+from ...core.solve_tree_frames import Frame
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..rig.bone_kinematics import location_at, rotates_rigidly
 from ..rig.bone_rotations import local_rotations, parent_frames
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 class SolvedFrame(NamedTuple):
     """One frame of a tree, with its solution."""
 
-    problem: tuple[StartTree, Goals]
+    problem: Frame
     solution: TreeSolution
 
 
@@ -118,10 +119,9 @@ class PlainTree:
         is_solved &= (lengths[:, 1:] > NO_LENGTH * lengths.sum(axis=1, keepdims=True)).all(axis=1)
         which = np.flatnonzero(is_solved)
         problems = self._problems(posed, lengths, which)
-        known = [before] if before is not None and problems else []
-        solutions = solve_tree_frames(
-            [*(frame.problem for frame in known), *problems], self.tree.options, known[0].solution if known else None
-        )[len(known) :]
+        frames = problems if before is None else [before.problem, *problems]
+        first = None if before is None else before.solution
+        solutions = solve_tree_frames(frames, self.tree.options, first)[len(frames) - len(problems) :]
         rotations, places = posed.own.copy(), posed.roots[:, :, 0].copy()
         error, status = np.zeros((len(rows), chains)), np.zeros((len(rows), chains), np.int64)
         if solutions:
@@ -136,7 +136,7 @@ class PlainTree:
         last = SolvedFrame(problems[-1], solutions[-1]) if problems else None
         return SolvedRows(rotations, error, status, is_solved, locations, last)
 
-    def _problems(self, posed: _PosedRows, lengths: Array, which: NDArray[np.intp]) -> list[tuple[StartTree, Goals]]:
+    def _problems(self, posed: _PosedRows, lengths: Array, which: NDArray[np.intp]) -> list[Frame]:
         """Return the poses and goals of frames.
 
         Args:
@@ -148,7 +148,7 @@ class PlainTree:
         supporting = [*range(len(tree.bones)), *(end.supporting_bone for end in tree.ends)]
         rests = np.broadcast_to(start.chain.rest, (len(lengths), *start.chain.rest.shape)).copy()
         rests[:, : len(tree.bones)] = posed.rests
-        found: list[tuple[StartTree, Goals]] = []
+        found: list[Frame] = []
         for number in which:
             chain = replace(start.chain, lengths=lengths[number], rest=rests[number])
             pose = Pose(posed.positions[number], posed.frames[number][supporting], rests[number, 0])

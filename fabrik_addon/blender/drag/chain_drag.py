@@ -180,8 +180,7 @@ class ChainDrag(BaseDrag):
         """
         chains, mirrored = settings_of(self.armature).chains, None
         if self.grab.is_pole and self._brought:
-            to_world = armature_to_world(self.armature)
-            mirrored = to_world @ FLIP @ to_world.inverted() @ self._grabbed_position(view_layer)
+            mirrored = FLIP @ self._to_armature @ self._grabbed_position(view_layer)
         for name in self._brought:
             try:
                 snap_targets(view_layer, self.armature, [chains[name]], mirrored)

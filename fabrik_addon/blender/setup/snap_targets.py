@@ -67,7 +67,7 @@ class _Placement(MovedGoal):
 
 
 def snap_targets(
-    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], wished_pole: Vector | None = None
+    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], desired_pole: Vector | None = None
 ) -> list[tuple[Object | PoseBone, str]]:
     """Move the targets of chains to their ends, and their poles into the plane in which they bend.
 
@@ -75,7 +75,7 @@ def snap_targets(
 
     Args:
         chains: of the armature.
-        wished_pole: position in the world to which the pole of a chain is moved that bends toward it.
+        desired_pole: position in armature space to which the pole of a chain is moved that bends toward it.
 
     Returns:
         the objects and bones that were changed, with their channels.
@@ -85,7 +85,7 @@ def snap_targets(
     """
     view_layer.update()
     placements = [
-        placement for chain in chains for placement in _desired_placements(view_layer, armature, chain, wished_pole)
+        placement for chain in chains for placement in _desired_placements(view_layer, armature, chain, desired_pole)
     ]
     if not placements:
         return []
@@ -111,7 +111,7 @@ def snap_targets(
 
 
 def _desired_placements(
-    view_layer: ViewLayer, armature: Object, chain: FabrikChain, wished_pole: Vector | None
+    view_layer: ViewLayer, armature: Object, chain: FabrikChain, desired_pole: Vector | None
 ) -> list[_Placement]:
     """READ: the desired position and rotation of a chain's target, and the desired position of its pole.
 
@@ -131,9 +131,8 @@ def _desired_placements(
         placements.append(_Placement(what, chain.target, chain.subtarget, length, tip, rotation))
     if chain.pole_target is not None:
         place = _pole(snapshot, chain.pole_angle)
-        if wished_pole is not None:
-            wished: Array = np.array((to_world.inverted() @ wished_pole)[:])
-            place = wished if _are_on_one_side(snapshot, place, wished) else place
+        if desired_pole is not None and _are_on_one_side(snapshot, place, desired := np.array(desired_pole[:])):
+            place = desired
         pole = to_world @ Vector(place.tolist())
         what = f"Chain '{chain.name}': its pole"
         placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, length, pole))
