@@ -369,6 +369,48 @@ def test_a_bone_that_is_locked_about_an_axis_bends_toward_the_pole_and_stays(see
     assert moved < 0.02 or bend_off(armature, chain) < 0.95 * off, (moved, off)
 
 
+@pytest.mark.parametrize("seed", [5, 6, 7, 10, 26, 36])
+def test_solving_again_keeps_how_a_chain_with_locks_bends_to_its_pole(seed: int) -> None:
+    """A second solve bent it nearer, or rotated Euler angles the other way: bones rotated by up to 150 degrees."""
+    armature, chain, rng = tail_with_locks(seed)
+    chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
+    update()
+    solve_twice(armature, chain)
+
+
+@pytest.mark.parametrize("seed", [24, 117])
+def test_solving_again_keeps_the_pose_of_sheared_bones_with_locks_and_a_pole(seed: int) -> None:
+    armature, chain, rng = tail_with_locks(seed)
+    bones_of(armature, chain)[0].scale = rng.uniform(0.5, 1.8, 3)
+    chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
+    update()
+    solve_twice(armature, chain)
+
+
+@pytest.mark.parametrize("seed", [4, 8, 34])
+def test_solving_again_keeps_how_a_chain_with_locks_points_to_a_target_beyond_reach(seed: int) -> None:
+    """The second solve started elsewhere and ended elsewhere, as near: bones rotated by up to 20 degrees."""
+    armature, chain, _ = tail_with_locks(seed)
+    chain.target.location *= 2.2
+    update()
+    solve_twice(armature, chain, "OUT_OF_REACH")
+
+
+def tail_with_locks(seed: int) -> tuple[Object, Any, np.random.Generator]:
+    """Two to five bones in Euler angles, some of them locked, some without Inherit Rotation."""
+    rng = np.random.default_rng([seed, 2])
+    count = int(rng.integers(2, 6))
+    armature, chain = posed_tail(count, [str(rng.choice(EULER_MODES)) for _ in range(count)], seed)
+    for i, bone in enumerate(bones_of(armature, chain)):
+        bone.lock_rotation = (rng.random(3) < 0.35).tolist()
+        if all(bone.lock_rotation):
+            bone.lock_rotation[1] = False
+        if i and rng.random() < 0.3:
+            bone.bone.use_inherit_rotation = False
+    update()
+    return armature, chain, rng
+
+
 @pytest.mark.parametrize("seed", [0, 4, 10, 12, 22, 32, 56])
 def test_solving_again_within_limit_rotation_keeps_the_rotation_as_it_is(seed: int) -> None:
     """A second solve took another way to what limits leave of the rotation: bones rotated by up to 50 degrees."""
@@ -413,10 +455,10 @@ def tail_with_rotation(seed: int) -> tuple[Object, Any, np.random.Generator]:
     return armature, chain, rng
 
 
-def solve_twice(armature: Object, chain: Any) -> None:
-    """Solve, and check that the target is reached and solving again changes nothing."""
+def solve_twice(armature: Object, chain: Any, status: str = "REACHED") -> None:
+    """Solve, and check how that ends and that solving again changes nothing."""
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
-    assert chain.status == "REACHED"
+    assert chain.status == status
     before = matrices_of(armature)
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
     np.testing.assert_allclose(matrices_of(armature), before, atol=2e-3)

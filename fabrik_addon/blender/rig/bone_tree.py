@@ -18,6 +18,7 @@ from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.quaternions import IDENTITY
 from .bone_limits import UNLIMITED, Limits, check_limits, stiffness_of
 from .feasible_channels import BoneConstraints, constraints_of
+from .rotation_channel import Channel
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -61,6 +62,8 @@ class BoneTree:
     """Joint at which each chain starts."""
     posture_weights: tuple[float, ...] | None = None
     """Weight of each bone that rotates in the posture task of a body; None of chains."""
+    channels: tuple[Channel, ...] = ()
+    """The present rotation channels of the bones; none: as Blender has them."""
     is_chain: bool = False
     """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
     are limits only, and without limits none are computed (8 µs for 10 bones)."""
@@ -88,7 +91,10 @@ class BoneTree:
     @cached_property
     def constraints(self) -> tuple[BoneConstraints, ...]:
         """What constrains the bones that rotate."""
-        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, strict=True))
+        found = tuple(constraints_of(*each) for each in zip(self.bones, self.limits, strict=True))
+        if not self.channels:
+            return found
+        return tuple(one.with_present(values) for one, (_, values) in zip(found, self.channels, strict=True))
 
     def joints(self, matrices: Sequence[Matrix]) -> Array:
         """Return the joints (J, 3), bones' heads before ends, for matrices (armature space) of ``line``."""

@@ -127,6 +127,7 @@ class ChainBones:
             ends=(End(self.end, self.use_tail, len(line) - 1, count - 1),),
             tips=(count,),
             starts=(0,),
+            channels=tuple(self.channels[i] for i in self.free),
             is_chain=True,
         )
 

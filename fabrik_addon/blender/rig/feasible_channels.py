@@ -12,7 +12,7 @@ pose. Where it isn't either, the projection that is least outside the limits is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from mathutils import Quaternion
@@ -56,12 +56,16 @@ class BoneConstraints:
     euler_limits: Sequence[LimitRotationConstraint]
     has_locks: bool
     own_channel: LockableChannel
-    """The bone's, as it is."""
+    """The bone's, with its present values."""
 
     @property
     def allows_all(self) -> bool:
         """Whether no rotation is changed."""
         return self.limits is None and not self.euler_limits and not self.has_locks
+
+    def with_present(self, values: tuple[float, ...]) -> BoneConstraints:
+        """Return the constraints for other present values of the bone's channel."""
+        return replace(self, own_channel=self.own_channel._replace(present=values))
 
     def rotation(self, rotation: Quaternion, present: Quaternion) -> Quaternion:
         """Return the rotation that ``channel`` gives; without the rounding of a channel where limits alone count."""

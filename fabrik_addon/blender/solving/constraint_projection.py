@@ -9,14 +9,15 @@ or another length than the solver found, and the tip is off its target. So, in t
 2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
    with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
    that it is 0 for what is locked. Skipped where the error is rounding.
-3. Where the tip is at the target and the bend not at the pole: the solver solves again from the feasible pose, and its
-   solution is projected by steps 1 and 2, while each time the angle to the pole falls by a tenth. Locks undo about half
-   of what a solve rotates the bend by. The present pose is kept where it is feasible and as good: solving again changes
-   nothing.
+3. Where the tip is at the target: damped least squares on the angles that bend and last bone are off pole and
+   rotation, in the null space of the tip's Jacobian (Liegeois 1977).
+4. The present pose is kept, or where its tip is off the target goes on by steps 2 and 3, if steps 1 to 3 end in none
+   that is nearer (``_is_nearer``). Else the solver solves again from the pose found, and its solution is projected by
+   steps 1 to 3, while that is nearer. A pose that this ends with is kept by the next solve, which takes the same steps.
 
-For the position alone (steps 1 and 2) the solver solves once: with up to 15 further solves, each from the feasible pose
-before, a chain of four sheared bones with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains
-were at their targets instead of 65.
+For the position alone the solver solves once: with up to 15 further solves, each from the feasible pose before, a chain
+of four sheared bones with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their
+targets instead of 65.
 
 Read from Blender: the matrix of the bone above the chain. Nothing is written.
 """
@@ -36,7 +37,6 @@ from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
-from ...core.math.quaternion_arrays import angle_between
 from ...core.math.vectors import first_direction
 from ...core.optimise.least_rotation import PATIENCE
 from ...core.optimise.pole_task import POINTED, pole_angle
@@ -56,10 +56,12 @@ _POSITION_PRECISION = 1e-7
 _MOST_DAMPED_STEPS = 40
 """Steps of damped least squares, at most."""
 
-_SLOW_PROJECTION, _MOST_SLOW_STEPS = 0.995, 3
+_SLOW_PROJECTION, _MOST_SLOW_STEPS = 0.995, 6
 """Ratio of the error after a step to that before, above which a step is slow; so many in a row end the descent. With
-six the slowest 82 of 300 random chains took a seventh longer and ended at most 1.5 % nearer to their targets; a ratio
-of 0.98 with four ends them up to 9 % farther away."""
+three a second press of Solve changed 64 of 399 random chains, most of them beyond reach, with six it changes 41."""
+
+_NEARER = 0.95
+"""Ratio of the errors of two poses whose tips are off the target, below which one is nearer."""
 
 _QUICK = 0.5
 """Ratio of the error after a step to that before, below which the next step's Jacobian isn't computed but updated."""
@@ -68,8 +70,13 @@ _STILL = 1e-5
 """Share of the squared error that a step takes away by its Jacobian, below which no step brings the tip nearer."""
 
 _FURTHER_PROJECTIONS = 8
-"""Further projections that rotate bend and last bone to pole and rotation, at most: locks undo about half of each. Of
-40 chains with random locks the last bone is 18 degrees off its rotation (median), with 2 of these 19."""
+"""Further projections toward pole and rotation, at most, each from the solution of another solve."""
+
+_ANGLE_STEPS, _RETURN_STEPS = 12, 3
+"""Steps toward pole and rotation, at most, and those that bring the tip back to the target after each."""
+
+_LEAST_ANGLE_DAMPING = 1e-6
+"""Of a step toward pole and rotation; also of the tip's Jacobian whose null space it is in."""
 
 _DIFFERENCE = 1e-3
 """Rotation (radians) of the finite differences: small beside a bend, large beside single precision."""
@@ -81,8 +88,8 @@ it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
 _AXIS_VECTORS = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
 _FIRST_DAMPING, _LEAST_PROJECTION_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
-"""``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else multiplied by 8
-and the step is tried again from the same pose."""
+"""``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else
+multiplied by 8 and the step is tried again from the same pose."""
 
 
 @dataclass(frozen=True)
@@ -115,42 +122,60 @@ def project_onto_constraints(
     """
     if not bones.is_rigid:
         rotations = _aimed_rotations(bones, solution, rotations)
-    target = goals.targets[0]
-    here = _feasible_pose_at(bones, target, rotations)
-    if here.error > 10.0 * _POSITION_PRECISION:
-        here = _least_squares(bones, target, options, here)
     sweeps, status = int(cast(int, solution.sweeps)), int(cast(int, solution.status))
+    return _descended(bones, goals, options, rotations, sweeps, status)
+
+
+def _descended(
+    bones: ChainBones, goals: Goals, options: Options, rotations: Sequence[Quaternion], sweeps: int, status: int
+) -> ProjectedPose:
+    """Return the feasible pose to which least squares lead from some rotations."""
+    here = _feasible_pose_at(bones, goals.targets[0], rotations)
+    if here.error > 10.0 * _POSITION_PRECISION:
+        here = _least_squares(bones, goals.targets[0], options, here)
+    here = _toward_pole_and_rotation(bones, goals, options, here)
     residual = Vector((here.length * here.residual).tolist())
     return ProjectedPose(here.rotations, here.channels, here.error, sweeps, status, residual)
 
 
 def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return a projected pose brought to pole and rotation, or the present pose where that is feasible and as good.
+    """Return the present pose where a projected one isn't nearer, else that one, projected further.
 
     Otherwise what locks and limits leave of target, pole and rotation would change the pose each time that it is solved
     again.
     """
-    found = projected_further(bones, goals, options, found)
     present = present_pose(bones, goals)
-    if present is None or present.error > options.tolerance or not is_as_good(bones, goals, present, found):
-        return found
-    away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
-    if options.softness > 0.0 and away > (1.0 - options.softness) * _joints(bones, present.rotations)[1]:
-        return found  # within the softness zone the desired tip is short of the target
-    return present
+    if present is not None and not _is_nearer(bones, goals, options, found, present):
+        if present.error > options.tolerance:
+            return _descended(bones, goals, options, bones.rotations, found.sweeps, found.status)
+        away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
+        # Within the softness zone the desired tip is short of the target.
+        if options.softness == 0.0 or away <= (1.0 - options.softness) * _joints(bones, present.rotations)[1]:
+            return present
+    return projected_further(bones, goals, options, found)
 
 
 def projected_further(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
-    """Return a projected pose, projected further while that brings it nearer to pole and rotation."""
-    for _ in range(_FURTHER_PROJECTIONS if found.error <= options.tolerance else 0):
-        angle = angle_off(bones, goals, found.rotations)
-        if angle <= POINTED:
+    """Return a projected pose, projected further while that brings it nearer to pole and rotation.
+
+    Sheared bones off their target stay as they are: each projection of four takes 8 ms.
+    """
+    for _ in range(_FURTHER_PROJECTIONS if bones.has_locks or found.error <= options.tolerance else 0):
+        if angle_off(bones, goals, found.rotations) <= POINTED:
             break
-        nearer = _projected_once_more(bones, goals, options, found)
-        if nearer.error > options.tolerance or angle_off(bones, goals, nearer.rotations) > POLE_GAIN * angle:
+        further = _projected_once_more(bones, goals, options, found)
+        if not _is_nearer(bones, goals, options, further, found):
             break
-        found = nearer
+        found = further
     return found
+
+
+def _is_nearer(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose, other: ProjectedPose) -> bool:
+    """Tell whether a pose is nearer to the target than another one, or as near and nearer to pole and rotation."""
+    error, other_error = max(found.error, options.tolerance), max(other.error, options.tolerance)
+    if error < _NEARER * other_error or other_error < _NEARER * error:
+        return error < other_error
+    return not is_as_good(bones, goals, other, found)
 
 
 def feasible_pose(
@@ -178,13 +203,17 @@ def _rotations_of(
 def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
     """Return the projection that starts from a projected pose, as solving again would.
 
-    For a pole alone the solve has too few iterations to search within limits from other starts, as it starts from a
-    pose at the target: with all iterations three of the slowest random chains with a pole took 1.4 to 1.9 times as
-    long, and none of them all came nearer to its pole.
+    The solve has too few iterations to search within limits from other starts: with all iterations three of the slowest
+    random chains with a pole took 1.4 to 1.9 times as long, and none of them came nearer to its pole. Channels are
+    those of the projected pose: of the two sets of Euler angles of a rotation, locks keep values of the nearer one.
+    With the present pose's channels the next Solve found another pose.
     """
-    here = replace(bones, rotations=tuple(found.rotations))
+    channels = list(bones.channels)
+    for i, (_, channel) in zip(bones.free, found.channels, strict=True):
+        channels[i] = channel
+    here = replace(bones, rotations=tuple(found.rotations), channels=tuple(channels))
     start = _start(here, found.rotations)
-    few = options if goals.rotations is not None else replace(options, iterations=min(PATIENCE - 1, options.iterations))
+    few = replace(options, iterations=min(PATIENCE - 1, options.iterations))
     solution = solve_components(start, goals, few)
     rotations = _rotations_of(here, start, found.rotations, solution)
     further = project_onto_constraints(here, goals, options, solution, rotations)
@@ -205,7 +234,7 @@ def is_as_good(bones: ChainBones, goals: Goals, present: ProjectedPose, found: P
     """Tell whether the present pose is as near to pole and rotation as one that was found.
 
     Without that for the rotation a second press of Solve rotated bones of 42 of 52 random chains of four bones with
-    locks or Limit Rotation constraints, with it of 24.
+    locks or Limit Rotation constraints.
     """
     angle = angle_off(bones, goals, present.rotations)
     return angle <= POINTED or POLE_GAIN * angle <= angle_off(bones, goals, found.rotations)
@@ -224,11 +253,19 @@ def _length_of(positions: Array) -> float:
 
 def angle_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
     """Return the root of the sum of the squared angles (radians) that bend and last bone are off."""
-    bend = 0.0 if goals.poles is None else _angle_to_pole(bones, goals, rotations)
-    if goals.rotations is None:
-        return bend
-    shown = np.array(bone_matrices(bones, rotations)[-1].to_quaternion())
-    return math.hypot(bend, float(angle_between(goals.rotations[0], shown)))
+    return math.hypot(*_angles_off(bones, goals, rotations))
+
+
+def _angles_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> list[float]:
+    """Return the angle (radians) that the bend is off the pole, and the rotation vector that the last bone is off."""
+    off = [] if goals.poles is None else [_angle_to_pole(bones, goals, rotations)]
+    if goals.rotations is not None:
+        shown = bone_matrices(bones, rotations)[-1].to_quaternion()
+        w, *vector = (Quaternion(goals.rotations[0].tolist()) @ shown.inverted())[:]
+        sine = math.hypot(*vector)
+        angle = math.copysign(2.0 * math.atan2(sine, abs(w)), w)
+        off += [angle * part / max(sine, TINY) for part in vector]
+    return off
 
 
 def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
@@ -276,7 +313,9 @@ def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quat
     return _FeasiblePose(channels, feasible, matrices, residual, error, length, tip)
 
 
-def _least_squares(bones: ChainBones, target: Array, options: Options, here: _FeasiblePose) -> _FeasiblePose:
+def _least_squares(
+    bones: ChainBones, target: Array, options: Options, here: _FeasiblePose, most_steps: int = _MOST_DAMPED_STEPS
+) -> _FeasiblePose:
     """Rotate bones by damped least squares until the tip is at the target or gets no nearer.
 
     After a quick step the Jacobian is updated, ``J + (dx - J dq) dq^T / (dq . dq)`` with ``dx`` the tip's change by
@@ -285,7 +324,7 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
     damping, slow = _FIRST_DAMPING, 0
     jacobian: Array | None = None
     is_updated = False
-    for _ in range(_MOST_DAMPED_STEPS):
+    for _ in range(most_steps):
         if here.error <= max(_POSITION_PRECISION, 0.01 * options.tolerance) or slow == _MOST_SLOW_STEPS:
             break
         if jacobian is None:
@@ -308,6 +347,53 @@ def _least_squares(bones: ChainBones, target: Array, options: Options, here: _Fe
         else:
             damping *= 8.0
     return here
+
+
+def _toward_pole_and_rotation(bones: ChainBones, goals: Goals, options: Options, here: _FeasiblePose) -> _FeasiblePose:
+    """Rotate bend and last bone to pole and rotation while the tip stays at the target, within the tolerance.
+
+    With e the angles that they are off, A their Jacobian, J that of the tip and ``N = I - J^T (J J^T)^-1 J``, a step is
+    ``dq = -(A N)^T (A N N A^T + d I)^-1 e``; least squares on the position follow. It ends where a step doesn't make
+    ``|e|`` smaller by ``POLE_GAIN``.
+    """
+    off, damping = np.array(_angles_off(bones, goals, here.rotations)), _FIRST_DAMPING
+    within: Array | None = None
+    for _ in range(_ANGLE_STEPS if here.error <= options.tolerance else 0):
+        angle = math.hypot(*off)
+        if angle <= POINTED:
+            break
+        if within is None:
+            jacobian = _jacobian(bones, here)
+            onto_tip = jacobian.T @ damped_inverse(jacobian @ jacobian.T, _LEAST_ANGLE_DAMPING)
+            turning = _angles_jacobian(bones, goals, here, off)
+            within = turning - (turning @ onto_tip) @ jacobian
+        change = -within.T @ (damped_inverse(within @ within.T, damping) @ off)
+        change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
+        if math.hypot(*(off + within @ change)) > POLE_GAIN * angle:
+            break
+        trial = _feasible_pose_at(bones, goals.targets[0], _rotated(bones, here.rotations, change.reshape(-1, 3)))
+        trial = _least_squares(bones, goals.targets[0], options, trial, _RETURN_STEPS)
+        trial_off = np.array(_angles_off(bones, goals, trial.rotations))
+        if trial.error <= options.tolerance and math.hypot(*trial_off) < POLE_GAIN * angle:
+            here, off, damping, within = trial, trial_off, max(0.2 * damping, _LEAST_ANGLE_DAMPING), None
+        else:
+            damping = 8.0 * damping
+    return here
+
+
+def _angles_jacobian(bones: ChainBones, goals: Goals, pose: _FeasiblePose, off: Array) -> Array:
+    """Return the Jacobian of ``_angles_off`` by rotations as those of ``_jacobian``: toward smaller angles."""
+    columns = []
+    for i, constraints in zip(bones.free, bones.tree.constraints, strict=True):
+        own, rotations = pose.rotations[i], list(pose.rotations)
+        for axis in _AXIS_VECTORS:
+            for probe in (_DIFFERENCE, -_DIFFERENCE):
+                rotations[i] = constraints.rotation(own @ Quaternion(axis, probe), own)
+                column = (np.array(_angles_off(bones, goals, rotations)) - off) / probe
+                if constraints.allows_all or probe * (column @ off) < 0.0:
+                    break
+            columns.append(column)
+    return np.array(columns).T
 
 
 def _jacobian(bones: ChainBones, pose: _FeasiblePose) -> Array:

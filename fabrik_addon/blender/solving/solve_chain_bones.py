@@ -358,13 +358,16 @@ def _projected(
         if found.error <= options.tolerance or factor == 1.0:
             break
     assert best is not None  # the first one is
+    kept, present_stretch = _present_if_as_good(snapshot, goals, best, stretch)
+    if kept is not best:
+        return kept, present_stretch
     if goals.poles is not None or goals.rotations is not None:
         nearer = _scaled_goals(goals, root, target + moved, stretch)
         further = projected_further(bones, nearer, options, best)
         residual = target - root - _stretched_tip(bones, further.rotations, stretch)
         if residual.length <= options.tolerance * length:
             best = replace(further, error=residual.length / length, residual=residual)
-    return _present_if_as_good(snapshot, goals, best, stretch)
+    return best, stretch
 
 
 def _present_if_as_good(
