@@ -615,6 +615,23 @@ def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
         assert (armature.pose.bones[name].head - at).length < 1e-3
 
 
+def test_arms_and_fingers_of_a_generated_rig_move_with_the_controls_that_it_copies(rigify: None) -> None:
+    """The upper arm's control hangs on a copy of the clavicle's, fingers on one of the hand's: clavicles never turned,
+    and where a finger was pulled its arm stayed."""
+    armature = generated_rig("human_metarig")
+    make_body(armature)
+    target = pull(armature, "Hand.L", (0.0, -0.8, 0.3))
+    before = own_rotations(armature)
+    assert before["shoulder.L"].angle > math.radians(10.0) and before["shoulder.R"].angle < math.radians(5.0)
+    assert (place(armature, "Hand.L") - target).length < PIN_DISTANCE * height(armature)
+    assert (armature.pose.bones["DEF-hand.L"].head - place(armature, "Hand.L")).length < 1e-4
+    finger = armature.pose.bones["f_index.03.L"]
+    target = finger.tail + Vector((0.1, 0.1, 0.0))
+    pull_body(bpy.context.view_layer, armature, [Pull("Tip", target, bone=finger.name, use_tail=True)])
+    assert (finger.tail - target).length < 1e-3 * height(armature)
+    assert turned(armature, before)["upper_arm_fk.L"] > 5.0
+
+
 def test_what_switches_the_controls_of_a_body_off_is_said_last_and_by_itself(
     rigify: None, capfd: pytest.CaptureFixture[str]
 ) -> None:

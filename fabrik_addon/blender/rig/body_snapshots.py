@@ -32,6 +32,7 @@ from .armature_bones import ArmatureBones
 from .body_following import Follows, following_bones
 from .body_look_at import Look, look_of
 from .body_properties import body_of
+from .carriers import with_carriers
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .influences import require_effect
@@ -331,7 +332,7 @@ def _desired(
 def _without_what_stays(body: _BodyBones, handle: FabrikHandle | _AddedHandle, pull: Pull) -> Pull:
     """Return where a held handle should be, without the place and the rotation that no bone that turns could change."""
     bone = body.all_bones.armature.pose.bones[handle.bone]
-    line = [bone, *bone.parent_recursive]
+    line = with_carriers(bone)
     above = [one.name in body.turning for one in line[: line.index(body.root) + 1]]
     if handle.target is not None or not above:
         return pull
@@ -374,7 +375,7 @@ def _with_a_link(body: _BodyBones, snapshots: Sequence[Snapshot]) -> Sequence[Sn
     if any(one.bones.end != body.root for one in snapshots):
         return snapshots
     bones = body.all_bones.armature.pose.bones
-    others = (bones[name] for name in body.turning if body.root in bones[name].parent_recursive)
+    others = (bones[name] for name in body.turning if body.root in with_carriers(bones[name])[1:])
     other = min(others, key=lambda bone: bone.name, default=None)
     return snapshots if other is None else [*snapshots, _without_task(body, other.name, other)]
 
@@ -457,7 +458,7 @@ def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     hips = [bone for role, bone in parts if role == 'HIPS']
     top = [bones[0], *bones[0].parent_recursive][-1]
     trunk = hips or [bone for _, bone in parts if top in (bone, *bone.parent_recursive)]
-    ways = [[bone, *bone.parent_recursive] for bone in [*bones, *trunk]]
+    ways = [with_carriers(bone) for bone in [*bones, *trunk]]
     for bone in ways[0]:
         if all(bone in way for way in ways) and not (bone.bone.use_connect and bone.parent):
             return bone
@@ -510,16 +511,16 @@ def _carrier(body: _BodyBones, bone: PoseBone) -> PoseBone:
     A bone that divides a shin, say, is rigid with the shin. With the desired rotation of such a bone taken for that of
     the one above it planted feet rotated by 59 degrees, and hips that were pulled down by 2 cm fell by 25.
     """
-    line = [bone, *bone.parent_recursive]
+    line = with_carriers(bone)
     return next((one for one in line[: line.index(body.root) + 1] if one.name in body.turning), bone)
 
 
 def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> ChainBones:
     """Return the bones of a chain from a body's root to a bone; those without a role don't turn."""
-    line = [bone, *bone.parent_recursive]
-    count = line.index(body.root) + int(use_tail)
-    spec = ChainSpec(name, bone.name, count, use_tail, use_limits=True)
-    found = read_bones(body.all_bones.armature, spec, body.all_bones)
+    line = with_carriers(bone)
+    bones = tuple(reversed(line[0 if use_tail else 1 : line.index(body.root) + 1]))
+    spec = ChainSpec(name, bone.name, len(bones), use_tail, use_limits=True)
+    found = read_bones(body.all_bones.armature, spec, body.all_bones, bones)
     turning = [i for i, one in enumerate(found.bones) if one.name in body.turning]
     if not turning and body.holder:
         raise FabrikError(f"{body.holder} holds bone '{body.root.name}', from which the body starts: mute it")

@@ -179,18 +179,25 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
     return tuple(walked)
 
 
-def read_bones(armature: Object, spec: ChainSpec, all_bones: ArmatureBones | None = None) -> ChainBones:
+def read_bones(
+    armature: Object,
+    spec: ChainSpec,
+    all_bones: ArmatureBones | None = None,
+    bones: tuple[PoseBone, ...] | None = None,
+) -> ChainBones:
     """Return the bones of a chain.
 
     Args:
         armature: evaluated, with nothing changed since.
         spec: which bones.
         all_bones: of the armature, where other chains are read too.
+        bones: that the chain has, root first; None are the parents (``bones_of_chain``).
 
     Raises:
         FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.
     """
-    bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
+    if bones is None:
+        bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
     end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
     line = bones if spec.use_tail else (*bones, end)
     channels = tuple(present_channel(bone) for bone in bones)
