@@ -630,6 +630,11 @@ def test_arms_and_fingers_of_a_generated_rig_move_with_the_controls_that_it_copi
     pull_body(bpy.context.view_layer, armature, [Pull("Tip", target, bone=finger.name, use_tail=True)])
     assert (finger.tail - target).length < 1e-3 * height(armature)
     assert turned(armature, before)["upper_arm_fk.L"] > 5.0
+    before, target = own_rotations(armature), finger.tail + Vector((0.0, 0.1, 0.1))
+    pull_body(bpy.context.view_layer, armature, [Pull("Tip", target, bone=finger.name, use_tail=True)], "LIMB")
+    by = turned(armature, before)
+    assert (finger.tail - target).length < 1e-3 * height(armature) and by["upper_arm_fk.L"] > 1.0
+    assert by["shoulder.L"] == by["spine_fk.003"] == 0.0
 
 
 def test_what_switches_the_controls_of_a_body_off_is_said_last_and_by_itself(
