@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -64,7 +65,7 @@ def tree_bones(
         posture_weights: of a body's bones, by their names; None of chains.
     """
     order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
-    line_of = _with_parents if posture_weights is None else with_carriers
+    line_of = cache(_with_parents if posture_weights is None else with_carriers)
     rotating: dict[str, PoseBone] = {}
     limits: dict[str, Limits] = {}
     for snapshot in snapshots:
