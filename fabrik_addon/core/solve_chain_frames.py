@@ -53,7 +53,6 @@ def solve_chain_frames(
     Args:
         start: batch (F,) of the frames' own poses, in order.
         goals: targets (F, 1, 3) and the rest of it.
-        options: as of ``solve``.
         near: the solution of the frame before the first one, as this function has returned it; None where there is no
             such frame.
 
@@ -67,11 +66,11 @@ def solve_chain_frames(
     last_alone = NearSolution([tuple(frame) for frame in _frames(alone)[-1].tolist()])
     if not can_follow:
         return alone, last_alone
-    turns = _turns(alone, start, near)
-    if (near is not None and turns[0] > LEAST_JUMP) or _jump(turns):
+    rotations = _rotations(alone, start, near)
+    if (near is not None and rotations[0] > LEAST_JUMP) or _have_jump(rotations):
         followed, last = _followed(start, goals, options, near)
         reached, reached_alone = (np.sum(one.error <= options.tolerance) for one in (followed, alone))
-        if reached >= reached_alone and _turns(followed, start, near).max() < CLEARLY_LESS * turns.max():
+        if reached >= reached_alone and _rotations(followed, start, near).max() < CLEARLY_LESS * rotations.max():
             return followed, last
     return alone, last_alone
 
@@ -94,7 +93,7 @@ def _frames(found: ComponentSolution) -> Array:
     return np.array([np.broadcast_arrays(*frame) for frame in found.frames]).transpose(2, 0, 1)
 
 
-def _turns(found: ComponentSolution, start: StartPose, near: NearSolution | None) -> Array:
+def _rotations(found: ComponentSolution, start: StartPose, near: NearSolution | None) -> Array:
     """Return the largest rotation of a bone in its parent from each frame to the next, radians.
 
     Args:
@@ -111,7 +110,7 @@ def _turns(found: ComponentSolution, start: StartPose, near: NearSolution | None
     return angle_between(own[1:], own[:-1]).max(axis=1)
 
 
-def _jump(turns: Array) -> bool:
+def _have_jump(rotations: Array) -> bool:
     """Tell whether bones jump, from their largest rotations (F - 1,) from each frame to the next."""
-    moving = turns[turns > _MOVES]
+    moving = rotations[rotations > _MOVES]
     return moving.size > 0 and bool(moving.max() > max(LEAST_JUMP, JUMP * float(np.median(moving))))

@@ -115,7 +115,7 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
         plane about the root, None without a pole.
     """
     if problem.pole is not None and problem.pole_shape:
-        return _reach_in_shape(ops, problem, problem.pole)
+        return _reach_with_pole_shape(ops, problem, problem.pole)
     tip = problem.points[-1]
     error = distance_between(ops, tip, problem.target)
     done = error <= problem.tolerance
@@ -162,7 +162,9 @@ def _line(ops: Operations, problem: ReachProblem) -> Vector:
     return first_direction(ops, [target, points[-1], points[1]])
 
 
-def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tuple[list[Vector], Component, Quaternion]:
+def _reach_with_pole_shape(
+    ops: Operations, problem: ReachProblem, pole: Vector
+) -> tuple[list[Vector], Component, Quaternion]:
     """Return the result of ``reach_target`` for a chain with a pole shape; a pose that is found again stays.
 
     The rotation of the bend plane brings the joints of the chain before to those of the pose of the family whose tip is

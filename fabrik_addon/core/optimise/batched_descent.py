@@ -62,7 +62,7 @@ def stack_of_frames(stacks: Sequence[TaskStack]) -> TaskStack:
         for level in zip(*(stack.levels for stack in stacks), strict=True)
     ]
     return TaskStack(
-        first.tree.of_frames([stack.tree for stack in stacks]), levels, first.moves_roots, (), (len(stacks),)
+        first.tree.of_frames([stack.tree for stack in stacks]), levels, first.moves_root, (), (len(stacks),)
     )
 
 
@@ -78,11 +78,9 @@ def descend_between(
 
     Args:
         stacks: of the frames, alike (``are_alike``).
-        references: of the frames.
         solved: solutions of the two frames before them, and of the one after them.
         forces: of the tasks in the solutions of the frame before them and of the one after them (``Ended.forces``).
         steps: at most.
-        firmness: weights and forces of the levels.
     """
     stack = stack_of_frames(stacks)
     # Between poses that keep the pins lie some that don't.

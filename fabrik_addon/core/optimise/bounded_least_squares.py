@@ -43,13 +43,13 @@ def descend(
     """Rotate bones until the tip is at the target or gets no nearer (``Descent``)."""
 
     def stepped(pose: ConstrainedPose, residual: Vector, control: Component) -> ConstrainedPose:
-        change, _ = bounded_step(ops, pose, None, residual, control, rule.solution)
+        change, _ = step_within_limits(ops, pose, None, residual, control, rule.solution)
         return pose.moved(ops, change, shortened(ops, change)[0])
 
     return descend_to(ops, pose, stepped, target, tolerance, steps, rule)
 
 
-def bounded_step(
+def step_within_limits(
     ops: Operations,
     pose: ConstrainedPose,
     secondary: Sequence[Component] | None,
@@ -60,11 +60,8 @@ def bounded_step(
     """Return the change dq of the free coordinates in one step, and y.
 
     Args:
-        pose: before the step.
         secondary: z, of another task; None is no other task.
-        residual: r.
         control: the damping, unless the solution is another one.
-        solution: (ops, J W J^T, r, control) to y.
     """
     columns = jacobian_columns(ops, pose)
     weights = pose.chain.free_weights

@@ -28,11 +28,8 @@ def bounded_step(
     """Return the tasks' and the posture task's part of a step that ends within limits.
 
     Args:
-        stack: the tree and its coordinates.
-        state: before the step.
         jacobian: J (M, N + S), weighted.
         residual: (M,), weighted.
-        solve: returns both parts without limits.
         toward: q_reference - q (N + S,); None without a posture task.
     """
     toward = np.zeros(len(stack.weights)) if toward is None else toward

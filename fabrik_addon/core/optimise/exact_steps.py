@@ -52,8 +52,6 @@ def meet_all(
     to the residual (``MEETING_DAMPING``): the nearest state in the metric W^-1 but for the curvature of the tasks.
 
     Args:
-        stack: what is met.
-        start: near which.
         is_strict: whether lambda is that of met tasks in all steps: then all is met, or the state isn't taken.
         gives_up: whether no more steps are taken where two leave more than ``PROMISING`` of the residual.
     """

@@ -137,7 +137,7 @@ class _Here(NamedTuple):
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
-    """W of the rows of the pulls."""
+    """Omega of the rows of the pulls."""
     error: float
     """|h|."""
     cost: float

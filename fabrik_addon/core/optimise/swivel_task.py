@@ -145,7 +145,7 @@ class SwivelTask:
         bend = self.bend(placed)
         shoulder, elbow, wrist = motions.of_joints(self.joints)
         found: Array = bend.elbow @ (elbow - shoulder) + bend.wrist @ (wrist - shoulder)
-        turning = motions.turned(self.bone)
+        turning = motions.axes_of(self.bone)
         found[: len(turning)] += turning @ bend.chest
         return found[None]
 

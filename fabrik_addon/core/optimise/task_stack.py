@@ -35,7 +35,7 @@ class TaskStack:
     levels: Sequence[Sequence[tuple[Task, Component]]]
     """Tasks with their weights within their level; the first level comes before all others. Of many poses tasks and
     weights have arrays (F,) where those of one pose have floats (``batched_descent``)."""
-    moves_roots: bool
+    moves_root: bool
     preferences: Sequence[tuple[Task, Component]] = ()
     """Tasks with their weights beside the posture task, for a descent by weight."""
     batch: tuple[int, ...] = ()
@@ -82,7 +82,7 @@ class TaskStack:
     @cached_property
     def shift_count(self) -> int:
         """Columns of the roots' shifts."""
-        return 3 * len(self.tree.structure.roots) if self.moves_roots else 0
+        return 3 * len(self.tree.structure.roots) if self.moves_root else 0
 
     @cached_property
     def weights(self) -> Array:
@@ -140,7 +140,7 @@ class TaskStack:
         self, levels: Sequence[Sequence[tuple[Task, Component]]], preferences: Sequence[tuple[Task, Component]] = ()
     ) -> TaskStack:
         """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = TaskStack(self.tree, levels, self.moves_roots, preferences, self.batch, self.bone_weights)
+        made = TaskStack(self.tree, levels, self.moves_root, preferences, self.batch, self.bone_weights)
         made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
         return made
 
@@ -285,10 +285,7 @@ class TaskStack:
         with poles), and beside a fixed root, low, with poles and without pins and limits, 20 instead of 79.
 
         Args:
-            motions: of the state.
-            jacobian: J (M, N + S) of the state.
-            forces: (M,) ``W r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
-            with_poles: whether the part of poles is in it.
+            forces: (M,) ``Omega r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
         """
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]

@@ -126,7 +126,7 @@ class OrientationTask:
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate of the bones (3, N)."""
-        axes = motions.turned(self.bone)
+        axes = motions.axes_of(self.bone)
         if self.axis is not None:
             pointing = np.array(rotate(placed.frame(self.bone), self.axis))
             axes = axes - np.outer(axes @ pointing, pointing)

@@ -46,13 +46,13 @@ that times the share e by which its gain is not the model's. The step after it w
 root, and back, rotated bones by up to 0.18 degrees less or more than on the way out (8 paths), with this by 0.11."""
 
 CORRECTIONS, CORRECTED = 3, 1e-5
-"""Corrections of a trial at most (``Step.to_second_order``); and ``off^T W off`` over the model's gain, off the
+"""Corrections of a trial at most (``Step.to_second_order``); and ``off^T Omega off`` over the model's gain, off the
 residual minus that of the model, up to which a trial isn't corrected. With corrections to the first level alone paths
 of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4 (means of seeded paths). With 1e-3
 bones of a Y that was solved in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
 
 STIFF = 0.5
-"""W over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
+"""Omega over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
 task: its force is less than 0.87 of its bound. With all tasks corrected frames of a Y with a pin whose targets are
 beyond reach took 10 steps instead of 6.5."""
 
@@ -107,8 +107,6 @@ def least_cost(
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to.
         steps: trials at most.
-        firmness: weights and forces of the levels.
-        begins: what is known of the pose to start from.
         within: largest difference of a coordinate from the reference pose's, beyond which the descent ends.
     """
     descent = _Descent(stack, start, reference, firmness, begins)
@@ -226,10 +224,8 @@ class _Descent:
         that of the others. Tasks whose forces are near their bounds (``STIFF``) aren't stiff.
 
         Args:
-            step: that has led to the trial.
-            trial: the pose after it.
             left: (..., M) residuals that the model leaves.
-            most: ``off^T W off`` up to which a trial isn't corrected.
+            most: ``off^T Omega off`` up to which a trial isn't corrected.
         """
         ops, weights = self._ops, self.here.weights
         is_stiff = weights > STIFF * self._loss.row_weights

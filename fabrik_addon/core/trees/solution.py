@@ -59,15 +59,13 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
     """Return the solution that a state is.
 
     Args:
-        problem: of one pose.
-        state: where the solve ended.
         steps: taken from all starts.
         is_converged: whether least squares ended before their steps were used up.
     """
     start = problem.start
     rx, ry, rz = start.root
     unit = start.unit
-    distances = [math.hypot(*aim.residual(state.placed)) for aim in problem.aims]
+    distances = [math.hypot(*task.residual(state.placed)) for task in problem.uneased]
     return TreeSolution(
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
         frames=state.placed.frames,
@@ -97,7 +95,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         elif problem.is_limited(number):
             status = Status.LIMITED
         else:
-            alone = TaskStack(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
+            alone = TaskStack(problem.start.tree, [[(problem.positions[number], 1.0)]], problem.moves_root)
             is_stuck = alone.gradient_norm(state) <= STUCK * distance
             gave_up = not is_converged and not any(problem.pinned) and not problem.is_proven_unmet(state)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
@@ -106,13 +104,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
 
 
 def at_frames(start: StartTree, frames: list[Quaternion], forces: Array | None) -> TreeSolution:
-    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts.
-
-    Args:
-        start: the tree.
-        frames: of the bones.
-        forces: of the tasks in that solution (``TreeSolution.forces``).
-    """
+    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts."""
     count, roots = len(start.chain.tips), len(start.tree.structure.roots)
     still: list[Vector] = [(0.0, 0.0, 0.0)] * roots
     unknown = [math.inf] * count, 0, [int(Status.STALLED)] * count
