@@ -138,13 +138,14 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
     is_limited, has_rotation = start.constrained_chain is not None, goal.rotation is not None
+    goes_on = start.near is not None and not start.batch and depends_on_near(start.chain, goals, options)
     if start.batch and is_limited and has_rotation:
         return _solve_each(start, goals, options)
     if has_rotation and not is_limited:
         stage = partial(reach_rotation, stage)
     elif has_rotation and options.iterations < PATIENCE:
         stage = partial(reach_rotation_clamped, stage)
-    elif is_limited and (has_rotation or _has_pole_near(start, goals, options)):
+    elif has_rotation or (goes_on and goal.pole is not None):
         stage = partial(reach_as_tree, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
@@ -166,12 +167,6 @@ def depends_on_near(chain: Chain, goals: Goals, options: Options) -> bool:
     if not chain.has_limits or goals.rotations is not None:
         return chain.has_limits
     return options.solver == "FABRIK" and (goals.poles is None or len(chain.links) > 2)
-
-
-def _has_pole_near(start: StartPose, goals: Goals, options: Options) -> bool:
-    """Tell whether a chain within limits meets its pole as a tree: from a solution near."""
-    is_near = start.near is not None and not start.batch
-    return is_near and goals.poles is not None and depends_on_near(start.chain, goals, options)
 
 
 def _solve_each(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
@@ -522,8 +517,4 @@ def _rotate_pole_by_angle(
     hint = start.x_axes[0]
     side_before = side_toward(ops, start.points, rotate_pole(ops, pole, chord, angle), hint)
     rotation = from_to(ops, side_before, side_toward(ops, start.points, rotated, hint), chord)
-    twist, transport = choose_parts(ops, straight, rotation, identity_of(chord[0])), start.transport
-    start = replace(
-        start, transport=lambda ops, pose, points, q: transport(ops, pose, points, q and multiply(q, twist))
-    )
-    return start, rotated
+    return replace(start, twist=choose_parts(ops, straight, rotation, identity_of(chord[0]))), rotated
