@@ -82,12 +82,12 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         return solve_trees(chain, pose, goals, options)
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
-    solved = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), pose.base)
+    solved = Pose(joined(found.points, found.batch), joined(frames, found.batch), pose.base)
     error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
     return Solution(solved, error, sweeps.astype(int), status.astype(int), stretch)
 
 
-def _joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
+def joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
     """Return an array (..., R, C) of R tuples of C components: the inverse of ``Operations.split``."""
     array = np.array(rows, float)
     return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0).reshape(*batch, *array.shape[:2])
@@ -249,7 +249,7 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
     start, goal = check_goals(start, goals)
     ops = ARRAY if start.batch else SCALAR
     goal, options = _with_root_fixed(ops, start, goal, options)
-    return replace(goals, targets=_joined([goal.target], start.batch)), options
+    return replace(goals, targets=joined([goal.target], start.batch)), options
 
 
 def _with_root_fixed(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> tuple[ChainGoal, Options]:

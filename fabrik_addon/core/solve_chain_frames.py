@@ -27,7 +27,7 @@ from .math.operations import Array
 from .math.quaternion_arrays import angle_between, conjugate, multiply
 from .model.chain_start import NearSolution, StartPose, start_from
 from .problem import Goals, Options
-from .solve_chain import ComponentSolution, batch_of, depends_on_near, solve_components
+from .solve_chain import ComponentSolution, batch_of, depends_on_near, joined, solve_components
 from .solve_tree import each_pose
 
 JUMP = 3.0
@@ -63,7 +63,7 @@ def solve_chain_frames(
     if can_follow and goals.rotations is not None:
         return _followed(start, goals, options, near)
     alone = solve_components(start, goals, options)
-    last_alone = NearSolution([tuple(frame) for frame in _frames(alone)[-1].tolist()])
+    last_alone = NearSolution([tuple(frame) for frame in joined(alone.frames, alone.batch)[-1].tolist()])
     if not can_follow:
         return alone, last_alone
     rotations = _rotations(alone, start, near)
@@ -88,11 +88,6 @@ def _followed(
     return batch_of(found, start), found[-1].next_start
 
 
-def _frames(found: ComponentSolution) -> Array:
-    """Return the frames of the bones (F, B, 4)."""
-    return np.array([np.broadcast_arrays(*frame) for frame in found.frames]).transpose(2, 0, 1)
-
-
 def _rotations(found: ComponentSolution, start: StartPose, near: NearSolution | None) -> Array:
     """Return the largest rotation of a bone in its parent from each frame to the next, radians.
 
@@ -101,7 +96,7 @@ def _rotations(found: ComponentSolution, start: StartPose, near: NearSolution | 
         start: their own poses.
         near: the solution of the frame before the first one; with it there are F steps, else F - 1.
     """
-    frames = _frames(found)
+    frames = joined(found.frames, found.batch)
     base = np.array([1.0, 0.0, 0.0, 0.0]) if start.pose.base is None else start.pose.base
     bases = np.broadcast_to(base, (len(frames), 4))
     if near is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .fabrik.chain_fabrik import bend_of_shape
+from .fabrik.pole_shape import pole_joint_and_angle
 from .math.operations import Array
 from .math.quaternions import conjugate, multiply, rotate
 from .math.vectors import relative_to
@@ -169,7 +169,7 @@ def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
         links = tuple(tree.lengths[joint] for joint in way[1:])
         angle = float(angles[number])
         if 3 <= len(shape) == len(links) and all(map(math.isfinite, (*seen[0], *pole, angle))):
-            bent[number], angles[number] = bend_of_shape(shape, links, seen, pole, angle)
+            bent[number], angles[number] = pole_joint_and_angle(shape, links, seen, pole, angle)
     return replace(goals, pole_angles=angles, pole_joints=bent)
 
 

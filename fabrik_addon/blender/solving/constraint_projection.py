@@ -32,7 +32,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
-from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
+from ...core.fabrik.pole_shape import NEARLY_STRAIGHT, reach_in_shape
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY

@@ -120,16 +120,7 @@ def least_cost(
 
 
 class _Descent:
-    """Where a descent is, and what it knows from the steps before."""
-
-    here: PoseCost
-    """The pose after the last step that was taken."""
-    taken: Component
-    """How many steps were taken."""
-    is_done: Condition
-    """Whether the descent has ended."""
-    forces: Array
-    """The forces of the tasks at the pose (``cost_model``)."""
+    """Where a descent is (``here``, after the last step that was taken), and what it knows from the steps before."""
 
     def __init__(self, stack: TaskStack, start: State, reference: State, firmness: Firmness, begins: Beginning) -> None:
         self._stack, self._ops, self._reference, self._firmness = stack, stack.ops, reference, firmness

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain as joined
 from typing import TypeAlias
 
-from ..fabrik.chain_fabrik import ReachProblem, arc_where, on_one_line, shape_at
+from ..fabrik.chain_fabrik import ReachProblem, arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
+from ..fabrik.pole_shape import shaped_joints
 from ..goals.pole import bend_direction, bend_plane
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, identity_of, multiply, rotate
@@ -67,7 +68,7 @@ def solve_iteratively(
         return _reach_freely(ops, start, target, pole, options, iterate)
     pose, _, used = descend(ops, pose_of(ops, chain, start.frames), target, tolerance, options.iterations)
     if pole is not None:
-        pose = bend_toward_pole(ops, pose, target, pole, tolerance, shape_at(ops, start, target))
+        pose = bend_toward_pole(ops, pose, target, pole, tolerance, shaped_joints(ops, start, target))
     return SolverResult(pose.joints, pose.frames, used)
 
 
