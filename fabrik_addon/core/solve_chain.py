@@ -517,4 +517,8 @@ def _rotate_pole_by_angle(
     hint = start.x_axes[0]
     side_before = side_toward(ops, start.points, rotate_pole(ops, pole, chord, angle), hint)
     rotation = from_to(ops, side_before, side_toward(ops, start.points, rotated, hint), chord)
-    return replace(start, twist=choose_parts(ops, straight, rotation, identity_of(chord[0]))), rotated
+    twist, transport = choose_parts(ops, straight, rotation, identity_of(chord[0])), start.transport
+    start = replace(
+        start, transport=lambda ops, pose, points, q: transport(ops, pose, points, q and multiply(q, twist))
+    )
+    return start, rotated

@@ -37,9 +37,9 @@ def test_bones_follow_links_as_in_core(count: int, with_turn: bool, inherits: bo
         new = {"anywhere": others, "near": joints + 1e-5 * others, "same": joints, "opposite": -joints}[kind]
         points = [tuple(point) for point in (new / sum(lengths)).tolist()]
         turn = tuple(unit(rng.normal(size=4)).tolist()) if with_turn else None
-        expected = start.transport(SCALAR, points, turn)
+        expected = start.transport(SCALAR, start, points, turn)
         found = transport_in_blender(start)
-        for ours, core in zip(found.transport(SCALAR, points, turn), expected, strict=True):
+        for ours, core in zip(found.transport(SCALAR, found, points, turn), expected, strict=True):
             angle = Quaternion(core).rotation_difference(Quaternion(ours)).angle
             assert min(angle, 2 * np.pi - angle) < 4e-6 * np.sqrt(count), kind
 

@@ -8,16 +8,16 @@ solvers independent of scale; the root at the origin keeps the digits of a chain
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector
-from ..math.quaternions import Quaternion, conjugate, multiply, rotate, rotation_fault, x_axis
+from ..math.quaternions import Quaternion, conjugate, rotate, rotation_fault, x_axis
 from ..math.vectors import distance_between, relative_to
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
@@ -26,6 +26,10 @@ from .joint_limits import JointLimits, joint_limits
 
 MISFIT = 1e-3
 """Largest difference of a link in the pose from its length, over its length, that is taken for rounding."""
+
+
+Transport: TypeAlias = "Callable[[Operations, StartPose, Sequence[Vector], Quaternion | None], list[Quaternion]]"
+"""(ops, start, joints after, rotation of the bend plane or None) to the frames after, as ``transport_frames``."""
 
 
 class NearSolution(NamedTuple):
@@ -58,22 +62,16 @@ class StartPose:
     """J x axes of the frames: axes of rotations by 180 degrees."""
     constrained_chain: ConstrainedChain | None
     """The bones with their joint limits, or None if they have none."""
+    transport: Transport
+    """Rotates the frames of bones without limits along with their links; a host may put a faster one here."""
     near: NearSolution | None = None
     """Where the search within limits starts; None: from the pose, the reference pose."""
-    twist: Quaternion | None = None
-    """Rotation that the frames take before that of the bend plane; None is none."""
 
     @cached_property
     def without_tip(self) -> StartPose:
         """Start pose of the chain without its last bone; the chain has two bones or more."""
         pose = Pose(self.pose.positions[..., :-1, :], self.pose.rotations[..., :-1, :], self.pose.base)
         return start_from(self.chain.without_tip, pose, self.batch)
-
-    def transport(self, ops: Operations, points: Sequence[Vector], rotation: Quaternion | None) -> list[Quaternion]:
-        """Return the frames of bones without limits, given the joints after and the rotation of the bend plane."""
-        if rotation is not None and self.twist is not None:
-            rotation = multiply(rotation, self.twist)
-        return transport_frames(ops, self.links, points, self.frames, self.x_axes, self.chain.inherits_list, rotation)
 
 
 def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -> StartPose:
@@ -99,7 +97,16 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
     constrained_chain = _constrained_chain(ops, chain, pose, batch, links, frames) if chain.has_limits else None
-    return StartPose(chain, pose, batch, positions[0], points, lengths, frames, links, axes, constrained_chain)
+    return StartPose(
+        chain, pose, batch, positions[0], points, lengths, frames, links, axes, constrained_chain, _transport_links
+    )
+
+
+def _transport_links(
+    ops: Operations, start: StartPose, points: Sequence[Vector], rotation: Quaternion | None
+) -> list[Quaternion]:
+    """Return the frames of bones without limits (``transport_frames``)."""
+    return transport_frames(ops, start.links, points, start.frames, start.x_axes, start.chain.inherits_list, rotation)
 
 
 def _constrained_chain(

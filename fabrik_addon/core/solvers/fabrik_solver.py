@@ -40,7 +40,7 @@ def _sweep(ops: Operations, start: StartPose, target: Vector, pole: Vector | Non
     stop, shape = (options.tolerance, options.iterations), start.chain.own_pole_shape
     problem = ReachProblem(start.points, start.lengths, target, pole, start.x_axes[0], *stop, shape)
     points, sweeps, rotation = reach_target(ops, problem)
-    return SolverResult(points, start.transport(ops, points, rotation), sweeps)
+    return SolverResult(points, start.transport(ops, start, points, rotation), sweeps)
 
 
 def _solve_with_pole(

@@ -175,7 +175,7 @@ def _solve_unconstrained(
         _, straight_middle, straight_tip = straight_to_target(ops, start.lengths, along, too_far)
         middle, tip = choose_parts(ops, blocked, straight_middle, middle), choose_parts(ops, blocked, straight_tip, tip)
     points = [start.points[0], middle, tip]
-    return points, start.transport(ops, points, rotation)
+    return points, start.transport(ops, start, points, rotation)
 
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:

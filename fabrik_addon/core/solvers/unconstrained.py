@@ -107,7 +107,7 @@ def _reach_freely(
     if pole is not None and rotation is not None:
         swivel = _swivel(ops, points, pole, done)
         points, rotation = [rotate(swivel, point) for point in points], multiply(swivel, rotation)
-    return SolverResult(points, start.transport(ops, points, rotation), sweeps)
+    return SolverResult(points, start.transport(ops, start, points, rotation), sweeps)
 
 
 def _iterated(ops: Operations, iterate: Iterate, problem: ReachProblem) -> tuple[list[Vector], Component]:
