@@ -240,8 +240,7 @@ class Loss:
 
 def loss_of(stack: TaskStack, firmness: Firmness, are_poles_stiff: bool = False) -> Loss:
     """Return the loss of a descent's tasks."""
-    sizes: list[int] = []
-    weights, most_forces, are_stiff = [], [], []
+    found: list[tuple[int, float, float, bool]] = []
     for number, level in enumerate(stack.levels):
         own = min(number, len(firmness.weights) - 1)
         for task, _ in level:
@@ -250,14 +249,8 @@ def loss_of(stack: TaskStack, firmness: Firmness, are_poles_stiff: bool = False)
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
             elif isinstance(task, PoleTask):
                 force = 2.0 * POLE_FORCE / max(2, len(task.joints) - 2)
-            for _ in range(0, task.rows, size):
-                sizes.append(size)
-                weights.append(weight)
-                most_forces.append(force)
-                are_stiff.append(isinstance(task, LookAtTask) or (are_poles_stiff and isinstance(task, PoleTask)))
-    for task, _ in stack.preferences:
-        sizes.append(task.rows)
-        weights.append(1.0)
-        most_forces.append(math.inf)
-        are_stiff.append(False)
+            is_stiff = isinstance(task, LookAtTask) or (are_poles_stiff and isinstance(task, PoleTask))
+            found += [(size, weight, force, is_stiff)] * (task.rows // size)
+    found += [(task.rows, 1.0, math.inf, False) for task, _ in stack.preferences]
+    sizes, weights, most_forces, are_stiff = zip(*found, strict=True) if found else ((), (), (), ())
     return Loss(sizes, np.array(weights), np.array(most_forces), are_stiff, are_poles_stiff)
