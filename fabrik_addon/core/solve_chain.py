@@ -399,8 +399,8 @@ def reach_as_tree(
     3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
        a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
 
-    A pole without a rotation is met so where a solution near is known, and not from the pose at hand: there a second
-    solve would rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
+    A pole without a rotation comes here only where a solution near is known: from the pose at hand a second solve would
+    rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
 
     The options' iterations bound the next stage alone.
     """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Least squares on the joint coordinates (swing and twist), never outside their limits.
 
-With J the Jacobian of the tip's position r, W the diagonal matrix of the joints' weights and z a change of the joint
-coordinates by other tasks, a step is (Liegeois 1977)
+With J the Jacobian of the tip's position, r the residual ``target - tip``, W the diagonal matrix of the joints' weights
+and z a change of the joint coordinates by other tasks, a step is (Liegeois 1977)
 
     dq = z + W J^T (y - p),   (J W J^T + damping) y = r,   (J W J^T + PROJECTION_DAMPING) p = J z
 

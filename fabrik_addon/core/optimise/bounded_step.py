@@ -32,7 +32,7 @@ def bounded_step(
     Args:
         jacobian: J (M, N + S), weighted.
         residual: (M,), weighted.
-        toward: q_reference - q (N + S,); None without a posture task.
+        toward: q0 - q (N + S,); None without a posture task.
     """
     toward = np.zeros(len(stack.weights)) if toward is None else toward
     if not state.swing_twists.size:

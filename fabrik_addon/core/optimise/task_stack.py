@@ -97,22 +97,17 @@ class TaskStack:
         return np.concatenate([own, np.ones(self.shift_count)])
 
     @cached_property
-    def inverse_posture_weights(self) -> Array:
-        """(N + S,) P^-1, inverse weights in the posture task: W / p with p = ``Tree.posture_weights``.
+    def posture_weights(self) -> Array:
+        """(N + S,) P, weights of the squared coordinates in the posture task: p / W with p = ``Tree.posture_weights``.
 
-        Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P^-1 is W.
+        Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P is W^-1.
         """
         if self.bone_weights is not None:
-            return self.weights
+            return 1.0 / self.weights
         own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
         shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
-        return self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
-
-    @cached_property
-    def posture_weights(self) -> Array:
-        """(N + S,) P, weights of the squared coordinates in the posture task."""
-        return 1.0 / self.inverse_posture_weights
+        return 1.0 / (self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])])
 
     @cached_property
     def joints(self) -> list[int]:
@@ -317,7 +312,7 @@ class TaskStack:
         return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
 
     def to_reference(self, state: State, reference: State | None) -> Array:
-        """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
+        """Return q0 - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
             return np.zeros((*self.batch, len(self.weights)))
         way = self.tree.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
@@ -370,5 +365,5 @@ def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
     return isinstance(task, OrientationTask) and task.axis is None
 
 
-_OF_TREE = ("weights", "inverse_posture_weights", "posture_weights", "metric", "ends")
+_OF_TREE = ("weights", "posture_weights", "metric", "ends")
 """The cached properties of a stack that don't depend on its tasks."""

@@ -51,9 +51,7 @@ def within_turn(
 def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> float:
     """Return the largest rotation (radians) of a bone on the way to a solution, less where a target is hardly reached.
 
-    Args:
-        problem: of a body; without balance the bound is the same everywhere.
-        by_weight: the solution before what is nearly met is met exactly.
+    Without balance the bound is the same everywhere.
     """
     if problem.balance is None or options.most_turn_beyond >= options.most_turn:
         return options.most_turn
