@@ -23,6 +23,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
+from .optimise.weighted_solution import Descended
 from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
 from .trees.by_weight import solved_by_weight
@@ -106,25 +107,21 @@ def solve_tree_components(
     solver = solver_for_tree(options)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
-    state, steps, is_converged, reference = present, 0, True, None
-    by_weight = ended = of_targets = forces = None
+    found, reference = Descended(present, 0, True, None), None
     if not options.is_back and not problem.is_done(present):
-        begin = present
+        begin, steps = present, 0
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
         if problem.is_weighed:
             found = solved_by_weight(problem, begin, options, previous)
         else:
             found, reference = solved_without_pins(problem, begin, options, previous)
-        steps, is_converged = steps + found.steps, found.is_converged
-        ended, of_targets, forces = found.by_weight, found.of_targets, found.forces
-        by_weight = None if ended is found.state else ended
-        state = present_or(problem, found.state)
-    nearer = within_turn(problem, previous, state, ended or state, options)
-    if nearer is not state:
-        state, by_weight = nearer, ended
-    solution = solution_of(problem, state, steps, is_converged)
-    return replace(solution, by_weight=by_weight, of_targets=of_targets, forces=forces, reference=reference)
+        found = found._replace(steps=steps + found.steps)
+    state = present_or(problem, found.state)
+    nearer = within_turn(problem, previous, state, found.by_weight or state, options)
+    if nearer is state and found.by_weight is found.state:
+        found = found._replace(by_weight=None)
+    return solution_of(problem, nearer, found, reference)
 
 
 def present_or(problem: TreeProblem, found: State) -> State:

@@ -17,7 +17,6 @@ time from the frame's own pose (bench row "bake-body").
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from .math.quaternion_arrays import angle_between
@@ -83,12 +82,7 @@ def _solved_between(
     forces = found[-1].forces, last.forces
     descended = descend_between(stacks, references, (before, first, after), forces, firmness_of(inner[0]))
     return [
-        replace(
-            solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged),
-            by_weight=one.by_weight,
-            of_targets=one.of_targets,
-            forces=one.forces,
-        )
+        solution_of(problem, present_or(problem, one.state), one)
         if one.is_converged and not problem.bending_away(one.state)
         else None
         for problem, one in zip(inner, descended, strict=True)

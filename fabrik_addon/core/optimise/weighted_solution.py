@@ -70,7 +70,7 @@ class Descended(NamedTuple):
     """How many were taken after a comparison of costs."""
     is_converged: bool
     """Whether the descent has ended by itself."""
-    by_weight: State
+    by_weight: State | None
     """Where the descent of the next frame starts: the state before what was nearly met was met exactly."""
     of_targets: State | None = None
     """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""

@@ -14,6 +14,7 @@ from ..optimise.reference_pose import ReferencePose
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
 from ..optimise.tree_problem import TreeProblem
+from ..optimise.weighted_solution import Descended
 from ..problem import Status
 
 AS_GOOD = 0.9
@@ -55,13 +56,10 @@ class TreeSolution:
         return all(status == Status.REACHED for status in self.status)
 
 
-def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bool) -> TreeSolution:
-    """Return the solution that a state is.
-
-    Args:
-        steps: taken from all starts.
-        is_converged: whether least squares ended before their steps were used up.
-    """
+def solution_of(
+    problem: TreeProblem, state: State, found: Descended, reference: ReferencePose | None = None
+) -> TreeSolution:
+    """Return the solution that a state is, which came from where a descent has ended."""
     start = problem.start
     rx, ry, rz = start.root
     unit = start.unit
@@ -71,9 +69,13 @@ def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bo
         frames=state.placed.frames,
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts.tolist()],
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
-        sweeps=steps,
-        status=_statuses(problem, state, distances, is_converged),
+        sweeps=found.steps,
+        status=_statuses(problem, state, distances, found.is_converged),
         is_balance_active=problem.balance is not None and any(problem.balance.residual(state.placed)),
+        by_weight=found.by_weight,
+        of_targets=found.of_targets,
+        forces=found.forces,
+        reference=reference,
     )
 
 
