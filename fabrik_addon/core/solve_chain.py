@@ -83,8 +83,8 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
     solved = Pose(joined(found.points, found.batch), joined(frames, found.batch), pose.base)
-    error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
-    return Solution(solved, error, sweeps.astype(int), status.astype(int), stretch)
+    error, iterations, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
+    return Solution(solved, error, iterations.astype(int), status.astype(int), stretch)
 
 
 def joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
@@ -103,7 +103,7 @@ class ComponentSolution(NamedTuple):
     """Of the bones, in armature space."""
     error: Component
     """Distance from tip to target over the chain's length."""
-    sweeps: Component
+    iterations: Component
     """Iterations used."""
     status: Component
     """Values of ``Status``."""
@@ -295,7 +295,7 @@ def stretch_links(
         if not ops.any(going):
             break
         again = after(ops, start, _shrunk(ops, goal, best, unit, options.softness), nearby)
-        again = again._replace(sweeps=best.sweeps + again.sweeps)
+        again = again._replace(iterations=best.iterations + again.iterations)
         stretched = _scaled(ops, again, target, unit, most)
         is_better = going & (stretched.error < (1.0 - STRETCH_ROUNDING) * ops.maximum(best.error, options.tolerance))
         going = is_better & (stretched.error < STRETCH_GAIN * best.error)
@@ -343,9 +343,9 @@ def _choose_solution(
 ) -> ComponentSolution:
     """Choose between two solutions, batch item by batch item."""
     points, frames = choose_each(ops, where, yes.points, no.points), choose_each(ops, where, yes.frames, no.frames)
-    error, sweeps, status, stretch = ops.choose(where, yes[3:7], no[3:7])
+    error, iterations, status, stretch = ops.choose(where, yes[3:7], no[3:7])
     near = None if no.batch else (yes if where else no).near
-    return ComponentSolution(no.batch, points, frames, error, sweeps, status, stretch, near)
+    return ComponentSolution(no.batch, points, frames, error, iterations, status, stretch, near)
 
 
 def reach_rotation(
@@ -366,7 +366,7 @@ def reach_rotation(
     goal = goal._replace(rotation=None)
     plain = after(ops, start, goal, options)
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
-    points, frames, sweeps = plain.points, plain.frames, plain.sweeps
+    points, frames, iterations = plain.points, plain.frames, plain.iterations
     link = subtract(points[-1], points[-2])
     allowed = ops.maximum(0.0 * plain.error + options.tolerance, _MOST_ERROR_RATIO * plain.error)
     if len(chain.links) > 1:
@@ -379,12 +379,12 @@ def reach_rotation(
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
-        sweeps = plain.sweeps + others.sweeps
+        iterations = plain.iterations + others.iterations
     last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
     frames = [*frames[: len(chain.links) - 1], last_frame]
     error = distance_between(ops, points[-1], target) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
-    return ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
+    return ComponentSolution(start.batch, points, frames, error, iterations, status, stretch=1.0 + 0.0 * error)
 
 
 def reach_as_tree(
@@ -420,7 +420,7 @@ def reach_as_tree(
         previous = at_frames(tree, [*near.frames, near.frames[-1]], near.forces)
         return solve_tree_components(tree, goals, alone, previous)
 
-    begin, found, sweeps = start.near, None, 0.0
+    begin, found, iterations = start.near, None, 0.0
     if (
         begin is None
         and math.dist(goals.targets[0], start.pose.positions[-1]) <= options.tolerance * chain.total_length
@@ -428,17 +428,17 @@ def reach_as_tree(
         begin = NearSolution(start.frames[:-1])
     if begin is not None:
         found = descended(begin)
-        sweeps += found.sweeps
+        iterations += found.iterations
     if found is None or found.status[0] not in (_REACHED, _OUT_OF_REACH):
         plain = after(ops, start, goal._replace(rotation=None), options)
-        sweeps += float(plain.sweeps)
+        iterations += float(plain.iterations)
         if found is None or plain.error <= max(options.tolerance, _MUCH_NEARER * found.error[0]):
             found = descended(NearSolution(plain.frames))
-            sweeps += found.sweeps
+            iterations += found.iterations
     frames = found.frames[:-1]
     ended = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
     near = NearSolution(ended, found.forces)
-    return ComponentSolution((), found.points, frames, found.error[0], sweeps, found.status[0], 1.0, near)
+    return ComponentSolution((), found.points, frames, found.error[0], iterations, found.status[0], 1.0, near)
 
 
 def reach_rotation_clamped(
@@ -478,11 +478,11 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
     solver = solver_for(start.chain, options)
     if pole is not None and start.constrained_chain is None and start.chain.own_pole_shape:
         solver = FABRIK  # one pose of the family is at the target, and it is found without iterations
-    points, frames, sweeps = solver.solve(ops, start, desired, pole, options)
+    points, frames, iterations = solver.solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)
     joints = [onward(root, unit, point) for point in points]
     status = status_of(ops, start, target, options.softness, error <= options.tolerance)
-    return ComponentSolution(start.batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
+    return ComponentSolution(start.batch, joints, frames, error, iterations, status, 1.0 + 0.0 * error)
 
 
 def status_of(ops: Operations, start: StartPose, target: Vector, softness: float, reached: Condition) -> Component:

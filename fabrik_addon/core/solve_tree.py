@@ -83,7 +83,7 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     return Solution(
         pose=Pose(np.array(found.points), np.array(found.frames), start.pose.base),
         error=np.array(found.error),
-        iterations=np.full(len(found.error), found.sweeps),
+        iterations=np.full(len(found.error), found.iterations),
         status=np.array(found.status),
         stretch=np.ones(1),
     )

@@ -119,7 +119,7 @@ def project_onto_constraints(
     here = _feasible_pose_at(bones, target, rotations)
     if here.error > 10.0 * _POSITION_PRECISION:
         here = _least_squares(bones, target, options, here)
-    sweeps, status = int(cast(int, solution.sweeps)), int(cast(int, solution.status))
+    sweeps, status = int(cast(int, solution.iterations)), int(cast(int, solution.status))
     residual = Vector((here.length * here.residual).tolist())
     return ProjectedPose(here.rotations, here.channels, here.error, sweeps, status, residual)
 

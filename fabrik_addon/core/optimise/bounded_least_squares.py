@@ -61,7 +61,7 @@ def step_within_limits(
 
     Args:
         secondary: z, of another task; None is no other task.
-        control: the damping, unless the solution is another one.
+        control: the damping, or what else ``solution`` takes (``Solve``).
     """
     columns = jacobian_columns(ops, pose)
     weights = pose.chain.free_weights
@@ -154,8 +154,9 @@ def _block(
 ) -> bool:
     """Take out of columns and z, in place, what takes coordinates beyond their limits; tell if there was any.
 
-    Both become 0 of a coordinate at its limit. Those of a swing on its ellipse, p and q of its x and z, with the normal
-    n of the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
+    Of a coordinate at its limit the column and the component of z become 0. Of a swing on its ellipse, with p and q the
+    columns (and the components of z) of its x and z, and the normal n of the ellipse, they become
+    ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
     """
     blocked = False
     for i, bone, axis, least, most in pose.chain.bounded:

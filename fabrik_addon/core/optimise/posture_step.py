@@ -3,8 +3,8 @@
 """The posture part of a step that knows the curvature of the tasks: Newton's method in their null space.
 
 Near the end of a descent the tasks are met, and the pose moves along those that meet them toward the one nearest to the
-reference pose. That is the minimum of ``(q0 - q)^T P (q0 - q) / 2`` where the residuals stay 0, with ``P = W^-1``. With
-the Lagrange multipliers mu and the change dq_t of the tasks' part of the step
+reference pose. This nearest pose is the minimum of ``(q0 - q)^T P (q0 - q) / 2`` where the residuals stay 0, with ``P =
+W^-1``. With the Lagrange multipliers mu and the change dq_t of the tasks' part of the step
 
     mu = (J W J^T)^-1 J (q0 - q),    K = sum of mu d^2p / dq^2
     (P + K) z = P (q0 - q) - K dq_t    in the null space of J

@@ -10,7 +10,7 @@ bone b from that state to a pose that meets all targets, any such pose has
 
 whatever the forces are. s(A), the largest trace that a rotation gives, is the sum of A's singular values, the least one
 with the sign of A's determinant (Wahba's problem 1965). Forces whose left side is greater than the right side prove
-that no pose meets all targets. That none are found proves nothing.
+that no pose meets all targets; where none are found, nothing is proven.
 """
 
 import math

@@ -196,7 +196,7 @@ class PoleTask:
     _last: list[tuple[PlacedTree, PoleArc]] = field(default_factory=list, init=False, repr=False, compare=False)
     """The pose whose ``arc`` was asked for last, and what it is."""
     _last_moved: list[tuple[TreeMotions, Array]] = field(default_factory=list, init=False, repr=False, compare=False)
-    """The same of ``_moved``."""
+    """The motions whose ``_moved`` was asked for last, and what it is."""
     rows = 1
 
     @property

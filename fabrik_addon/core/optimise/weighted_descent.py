@@ -29,10 +29,10 @@ RAISED_LAMBDA = 1e-4
 """Least lambda that is multiplied where a step doesn't reduce the cost, far from the solution."""
 
 RAISED_IN_MOVE = 1.0
-"""The same from the solution of a move or frame before. Below 1 a step hardly changes with lambda: the tasks' part of
-its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of 24 drags) instead of 5.6.
-Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with straight limbs, turned far,
-one more isn't found with 1."""
+"""``RAISED_LAMBDA`` of a descent from the solution of a move or frame before. Below 1 a step hardly changes with
+lambda: the tasks' part of its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of
+24 drags) instead of 5.6. Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with
+straight limbs, turned far, one more isn't found with 1."""
 
 CONVERGED = 2e-4
 """Largest change of a coordinate, times 1 + lambda, that counts as none: 0.01 degrees. With 1e-6 a move of a drag took
@@ -147,9 +147,9 @@ class _Descent:
         """Take a step if it reduces the cost, and change lambda by the ratio of the actual to the modelled reduction.
 
         The last step, by which no coordinate changes by more than ``CONVERGED``, is taken without another evaluation:
-        on closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. So is,
-        where the last pose of a batch ends thus, one up to ``SETTLED`` of poses that have ended before: of 100 frames
-        one was 0.15 degrees off without it.
+        on closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. As the
+        last pose of a batch takes its last step, the poses that have ended before take one more, of up to ``SETTLED``:
+        of 100 frames one was 0.15 degrees off without it.
         """
         ops = self._ops
         self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)

@@ -37,7 +37,7 @@ in the change."""
 
 FEW_STEPS = 8
 """Trials in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
-Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path"). They
+Solve where a target has moved a little. Without them the core took 3.2 ms instead of 2.2 (bench row "body-path"). They
 end with the first one that leads farther than ``SHORT_STEP``: with all of them seeded paths of Rigify's human took 17.1
 steps from rest instead of 13.5."""
 

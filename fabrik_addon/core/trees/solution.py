@@ -37,7 +37,8 @@ class TreeSolution:
     """Of the roots, in armature space."""
     error: list[float]
     """Of each effector, over the length of its own chain."""
-    sweeps: int
+    iterations: int
+    """Steps taken from all starts."""
     status: list[int]
     is_balance_active: bool = False
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
@@ -69,7 +70,7 @@ def solution_of(
         frames=state.placed.frames,
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts.tolist()],
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
-        sweeps=found.steps,
+        iterations=found.steps,
         status=_statuses(problem, state, distances, found.is_converged),
         is_balance_active=problem.balance is not None and any(problem.balance.residual(state.placed)),
         by_weight=found.by_weight,
