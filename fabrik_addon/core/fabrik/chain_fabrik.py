@@ -51,7 +51,7 @@ from ..math.vectors import (
 )
 from ..problem import PoleShape
 from .exact_finish import close_exactly
-from .passes import Stop, middle_joint, reach_test, straight_to_target, sweep_to_target
+from .passes import Stop, middle_joint, reach_test, straight_to_target, sweep_to_target, within_reach
 from .planar_pose import bend_angles, planar_pose
 from .pole_shape import reach_in_shape
 
@@ -201,8 +201,7 @@ def bend_in_plane(
         middle = middle_joint(ops, lengths[0], lengths[1], distance, p_axis, q_axis)
         p, q = [zero, middle[0], distance], [zero, middle[1], zero]
     else:
-        nearest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-        p, q = planar_pose(ops, bends, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
+        p, q = planar_pose(ops, bends, lengths, within_reach(ops, lengths, distance))
     if ops.any(blocked):
         p, q = ops.choose(blocked, straight, p), ops.choose(blocked, [zero for _ in q], q)
     return p, q

@@ -50,7 +50,7 @@ from ..math.vectors import (
 )
 from ..model.chain_start import StartPose
 from ..problem import Chain, PoleShape, Pose
-from .passes import reach_test, straight_to_target
+from .passes import reach_test, straight_to_target, within_reach
 from .planar_pose import closed_bends
 
 FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
@@ -147,8 +147,7 @@ def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], 
     zero = 0.0 * distance
     too_far, too_near = reach_test(lengths, distance)
     blocked = too_far | too_near
-    nearest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-    joints = _shaped_pose(ops, shape, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
+    joints = _shaped_pose(ops, shape, lengths, within_reach(ops, lengths, distance))
     if not ops.any(blocked):
         return joints
     return choose_each(ops, blocked, straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far), joints)
