@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose, pole_for
-from ...core.fabrik.chain_fabrik import bend_angle_in_shape
+from ...core.fabrik.pole_shape import bend_angle_in_shape
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import angle_about, first_direction, rejection
 from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature

@@ -32,7 +32,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
-from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
+from ...core.fabrik.pole_shape import NEARLY_STRAIGHT, reach_in_shape
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
@@ -119,7 +119,7 @@ def project_onto_constraints(
     here = _feasible_pose_at(bones, target, rotations)
     if here.error > 10.0 * _POSITION_PRECISION:
         here = _least_squares(bones, target, options, here)
-    sweeps, status = int(cast(int, solution.sweeps)), int(cast(int, solution.status))
+    sweeps, status = int(cast(int, solution.iterations)), int(cast(int, solution.status))
     residual = Vector((here.length * here.residual).tolist())
     return ProjectedPose(here.rotations, here.channels, here.error, sweeps, status, residual)
 
