@@ -74,12 +74,14 @@ class Movable:
     constraints do to it."""
 
     def location_at(self, position: Vector) -> Vector:
-        """Return the location channel for a position in the world.
+        """Return the location channel for a position in the world: to the last bit the one before where it is there.
 
         Raises:
             FabrikError: there is none, because a matrix is singular or not finite.
         """
         way = self.to_own @ (position - self.place)
+        if not any(way[:]):
+            return self.before
         if self.bone_name:
             matrix = self.unconstrained.copy()
             matrix.translation += way
