@@ -531,6 +531,31 @@ def test_snapping_leaves_a_pole_where_its_chain_bends_toward_it(as_bones: bool) 
         assert pole.location[:] == place
 
 
+@pytest.mark.parametrize("role", ["target", "pole"])
+@pytest.mark.parametrize("how", ["itself", "parent", "constraint"])
+def test_a_goal_with_which_the_armature_moves_is_not_moved(posed: Object, role: str, how: str) -> None:
+    """The armature was moved, and its chain was as far from the target as before."""
+    (chain,) = posed.fabrik.chains
+    goal = posed
+    if how != "itself":
+        goal = make_empty("root", (0.5, 0.5, 1.0))
+    if how == "parent":
+        posed.parent = goal
+    elif how == "constraint":
+        posed.constraints.new("COPY_LOCATION").target = goal
+    setattr(chain, "target" if role == "target" else "pole_target", goal)
+    enter_pose_mode(posed)
+    update()
+    wanted = f"Chain 'bone3': its {role} '{goal.name}' can't move: 'Rig' moves with it"
+    for refused in (
+        error_of(bpy.ops.pose.fabrik_snap_target),
+        error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=2),
+        error_of(bpy.ops.pose.fabrik_drag_target, chain="bone3", point=role.upper(), position=(1.0, 1.0, 1.0)),
+    ):
+        assert refused == wanted
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+
+
 def test_snapping_moves_targets_to_the_pose_and_solving_changes_nothing(posed: Object) -> None:
     check_snapped(posed)
 

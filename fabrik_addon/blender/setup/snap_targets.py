@@ -21,7 +21,7 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import MovedGoal, check_rotates, move_to, rotation_at, scale_of
+from .move_target import MovedGoal, check_moves_alone, check_rotates, move_to, rotation_at, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -116,7 +116,7 @@ def _desired_placements(
     """READ: the desired position and rotation of a chain's target, and the desired position of its pole.
 
     Raises:
-        FabrikError: the chain can't be read, or its target moves with it.
+        FabrikError: the chain can't be read, its target moves with it, or the armature with its target.
     """
     snapshot = take_snapshot(view_layer, armature, chain)
     to_world = armature_to_world(armature)
@@ -139,6 +139,8 @@ def _desired_placements(
             pole = to_world @ Vector(place.tolist())
         what = f"Chain '{chain.name}': its pole"
         placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, length, pole))
+    for placement in placements:
+        check_moves_alone(placement.what, armature, placement.obj, placement.bone_name)
     return placements
 
 
