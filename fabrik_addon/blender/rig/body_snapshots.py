@@ -8,6 +8,7 @@ Bones without a role are rigid with the bone above: twist bones, helpers and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from .body_following import Follows, following_bones
 from .body_look_at import Look, look_of
 from .body_properties import body_of
 from .carriers import with_carriers
-from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from .chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .influences import require_effect
 from .overrides import holder_of, overrides_of
@@ -180,7 +181,7 @@ def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandl
     """Return place and rotation of a handle that follows an object, in armature space; None of one that doesn't.
 
     Raises:
-        FabrikError: the object follows a bone of the armature, or Blender doesn't evaluate it.
+        FabrikError: the object follows a bone of the armature, Blender doesn't evaluate it, or it is nowhere.
     """
     if handle.target is None:
         return None
@@ -192,7 +193,11 @@ def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandl
             f"Handle '{handle.name}' follows '{handle.target.name}', which follows {way}: choose another object"
         )
     offset = Matrix([handle.target_offset[row : row + 4] for row in range(0, 16, 4)])
-    return armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
+    frame = armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
+    if not math.isfinite(sum(sum(row[:]) for row in frame.row)):
+        name = f"Handle '{handle.name}': its object '{handle.target.name}'"
+        raise FabrikError(f"{name} has a position that is not a finite number")
+    return frame
 
 
 def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> BodySnapshots:
@@ -528,7 +533,7 @@ def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> Chain
         raise FabrikError("none of the bones that follow moves it: let the whole body follow")
     free = tuple(i for i in turning if not is_locked(found.bones[i]))
     if not free:
-        raise FabrikError("the rotation of all its bones is locked: unlock one of them")
+        raise all_locked([found.bones[i] for i in turning])
     return replace(found, free=free)
 
 

@@ -230,6 +230,13 @@ def read_bones(
     return replace(found, links=read_links(line, matrices, spec.use_tail))
 
 
+def all_locked(bones: Sequence[PoseBone]) -> FabrikError:
+    """Return the error of a chain none of whose bones can rotate."""
+    if len(bones) == 1:
+        return FabrikError(f"the rotation of bone '{bones[0].name}' is locked: unlock it")
+    return FabrikError("the rotation of all its bones is locked: unlock one of them")
+
+
 def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
     """Return the indices of a chain's bones that rotate.
 
@@ -238,7 +245,7 @@ def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
     """
     unlocked = [bone for bone in bones if not is_locked(bone)]
     if not unlocked:
-        raise FabrikError("the rotation of all its bones is locked: unlock one of them")
+        raise all_locked(bones)
     limited = {bone.name for bone in unlocked} if use_limits else set()
     free = {bone.name for bone in one_bone_per_joint(unlocked, limited)}
     return tuple(i for i, bone in enumerate(bones) if bone.name in free)
