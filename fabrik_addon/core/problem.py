@@ -100,7 +100,7 @@ class Chain:
 
     @cached_property
     def without_tip(self) -> Chain:
-        """This plain chain without its last bone; a pole shape of as many links is its own."""
+        """This plain chain without its last bone; its pole shape stays (``own_pole_shape``)."""
         names = ("parents", "lengths", "lower", "upper", "rest", "inherits", "stiffness", "names")
         return replace(self, tips=self.tips - 1, **{name: getattr(self, name)[:-1] for name in names})
 

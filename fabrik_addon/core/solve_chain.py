@@ -82,12 +82,12 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         return solve_trees(chain, pose, goals, options)
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
-    solved = Pose(_joined(found.points, found.batch), _joined(frames, found.batch), pose.base)
-    error, sweeps, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
-    return Solution(solved, error, sweeps.astype(int), status.astype(int), stretch)
+    solved = Pose(joined(found.points, found.batch), joined(frames, found.batch), pose.base)
+    error, iterations, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
+    return Solution(solved, error, iterations.astype(int), status.astype(int), stretch)
 
 
-def _joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
+def joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
     """Return an array (..., R, C) of R tuples of C components: the inverse of ``Operations.split``."""
     array = np.array(rows, float)
     return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0).reshape(*batch, *array.shape[:2])
@@ -103,7 +103,7 @@ class ComponentSolution(NamedTuple):
     """Of the bones, in armature space."""
     error: Component
     """Distance from tip to target over the chain's length."""
-    sweeps: Component
+    iterations: Component
     """Iterations used."""
     status: Component
     """Values of ``Status``."""
@@ -138,13 +138,14 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
     start, goal = check_goals(start, goals)
     stage: Stage = reach_position
     is_limited, has_rotation = start.constrained_chain is not None, goal.rotation is not None
+    goes_on = start.near is not None and not start.batch and depends_on_near(start.chain, goals, options)
     if start.batch and is_limited and has_rotation:
         return _solve_each(start, goals, options)
     if has_rotation and not is_limited:
         stage = partial(reach_rotation, stage)
     elif has_rotation and options.iterations < PATIENCE:
         stage = partial(reach_rotation_clamped, stage)
-    elif is_limited and (has_rotation or _has_pole_near(start, goals, options)):
+    elif has_rotation or (goes_on and goal.pole is not None):
         stage = partial(reach_as_tree, stage)
     if options.stretch_max > 1.0:
         stage = partial(stretch_links, stage)
@@ -166,12 +167,6 @@ def depends_on_near(chain: Chain, goals: Goals, options: Options) -> bool:
     if not chain.has_limits or goals.rotations is not None:
         return chain.has_limits
     return options.solver == "FABRIK" and (goals.poles is None or len(chain.links) > 2)
-
-
-def _has_pole_near(start: StartPose, goals: Goals, options: Options) -> bool:
-    """Tell whether a chain within limits meets its pole as a tree: from a solution near."""
-    is_near = start.near is not None and not start.batch
-    return is_near and goals.poles is not None and depends_on_near(start.chain, goals, options)
 
 
 def _solve_each(start: StartPose, goals: Goals, options: Options) -> ComponentSolution:
@@ -254,7 +249,7 @@ def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[G
     start, goal = check_goals(start, goals)
     ops = ARRAY if start.batch else SCALAR
     goal, options = _with_root_fixed(ops, start, goal, options)
-    return replace(goals, targets=_joined([goal.target], start.batch)), options
+    return replace(goals, targets=joined([goal.target], start.batch)), options
 
 
 def _with_root_fixed(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> tuple[ChainGoal, Options]:
@@ -300,7 +295,7 @@ def stretch_links(
         if not ops.any(going):
             break
         again = after(ops, start, _shrunk(ops, goal, best, unit, options.softness), nearby)
-        again = again._replace(sweeps=best.sweeps + again.sweeps)
+        again = again._replace(iterations=best.iterations + again.iterations)
         stretched = _scaled(ops, again, target, unit, most)
         is_better = going & (stretched.error < (1.0 - STRETCH_ROUNDING) * ops.maximum(best.error, options.tolerance))
         going = is_better & (stretched.error < STRETCH_GAIN * best.error)
@@ -348,9 +343,9 @@ def _choose_solution(
 ) -> ComponentSolution:
     """Choose between two solutions, batch item by batch item."""
     points, frames = choose_each(ops, where, yes.points, no.points), choose_each(ops, where, yes.frames, no.frames)
-    error, sweeps, status, stretch = ops.choose(where, yes[3:7], no[3:7])
+    error, iterations, status, stretch = ops.choose(where, yes[3:7], no[3:7])
     near = None if no.batch else (yes if where else no).near
-    return ComponentSolution(no.batch, points, frames, error, sweeps, status, stretch, near)
+    return ComponentSolution(no.batch, points, frames, error, iterations, status, stretch, near)
 
 
 def reach_rotation(
@@ -371,7 +366,7 @@ def reach_rotation(
     goal = goal._replace(rotation=None)
     plain = after(ops, start, goal, options)
     desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
-    points, frames, sweeps = plain.points, plain.frames, plain.sweeps
+    points, frames, iterations = plain.points, plain.frames, plain.iterations
     link = subtract(points[-1], points[-2])
     allowed = ops.maximum(0.0 * plain.error + options.tolerance, _MOST_ERROR_RATIO * plain.error)
     if len(chain.links) > 1:
@@ -384,12 +379,12 @@ def reach_rotation(
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
         frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
-        sweeps = plain.sweeps + others.sweeps
+        iterations = plain.iterations + others.iterations
     last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
     frames = [*frames[: len(chain.links) - 1], last_frame]
     error = distance_between(ops, points[-1], target) / unit
     status = ops.where(error <= options.tolerance, _REACHED, plain.status)
-    return ComponentSolution(start.batch, points, frames, error, sweeps, status, stretch=1.0 + 0.0 * error)
+    return ComponentSolution(start.batch, points, frames, error, iterations, status, stretch=1.0 + 0.0 * error)
 
 
 def reach_as_tree(
@@ -404,8 +399,8 @@ def reach_as_tree(
     3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
        a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
 
-    A pole without a rotation is met so where a solution near is known, and not from the pose at hand: there a second
-    solve would rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
+    A pole without a rotation comes here only where a solution near is known: from the pose at hand a second solve would
+    rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
 
     The options' iterations bound the next stage alone.
     """
@@ -425,7 +420,7 @@ def reach_as_tree(
         previous = at_frames(tree, [*near.frames, near.frames[-1]], near.forces)
         return solve_tree_components(tree, goals, alone, previous)
 
-    begin, found, sweeps = start.near, None, 0.0
+    begin, found, iterations = start.near, None, 0.0
     if (
         begin is None
         and math.dist(goals.targets[0], start.pose.positions[-1]) <= options.tolerance * chain.total_length
@@ -433,17 +428,17 @@ def reach_as_tree(
         begin = NearSolution(start.frames[:-1])
     if begin is not None:
         found = descended(begin)
-        sweeps += found.sweeps
+        iterations += found.iterations
     if found is None or found.status[0] not in (_REACHED, _OUT_OF_REACH):
         plain = after(ops, start, goal._replace(rotation=None), options)
-        sweeps += float(plain.sweeps)
+        iterations += float(plain.iterations)
         if found is None or plain.error <= max(options.tolerance, _MUCH_NEARER * found.error[0]):
             found = descended(NearSolution(plain.frames))
-            sweeps += found.sweeps
+            iterations += found.iterations
     frames = found.frames[:-1]
     ended = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
     near = NearSolution(ended, found.forces)
-    return ComponentSolution((), found.points, frames, found.error[0], sweeps, found.status[0], 1.0, near)
+    return ComponentSolution((), found.points, frames, found.error[0], iterations, found.status[0], 1.0, near)
 
 
 def reach_rotation_clamped(
@@ -483,11 +478,11 @@ def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: 
     solver = solver_for(start.chain, options)
     if pole is not None and start.constrained_chain is None and start.chain.own_pole_shape:
         solver = FABRIK  # one pose of the family is at the target, and it is found without iterations
-    points, frames, sweeps = solver.solve(ops, start, desired, pole, options)
+    points, frames, iterations = solver.solve(ops, start, desired, pole, options)
     error = distance_between(ops, points[-1], target)
     joints = [onward(root, unit, point) for point in points]
     status = status_of(ops, start, target, options.softness, error <= options.tolerance)
-    return ComponentSolution(start.batch, joints, frames, error, sweeps, status, 1.0 + 0.0 * error)
+    return ComponentSolution(start.batch, joints, frames, error, iterations, status, 1.0 + 0.0 * error)
 
 
 def status_of(ops: Operations, start: StartPose, target: Vector, softness: float, reached: Condition) -> Component:

@@ -27,7 +27,7 @@ from .math.operations import Array
 from .math.quaternion_arrays import angle_between, conjugate, multiply
 from .model.chain_start import NearSolution, StartPose, start_from
 from .problem import Goals, Options
-from .solve_chain import ComponentSolution, batch_of, depends_on_near, solve_components
+from .solve_chain import ComponentSolution, batch_of, depends_on_near, joined, solve_components
 from .solve_tree import each_pose
 
 JUMP = 3.0
@@ -53,7 +53,6 @@ def solve_chain_frames(
     Args:
         start: batch (F,) of the frames' own poses, in order.
         goals: targets (F, 1, 3) and the rest of it.
-        options: as of ``solve``.
         near: the solution of the frame before the first one, as this function has returned it; None where there is no
             such frame.
 
@@ -64,14 +63,14 @@ def solve_chain_frames(
     if can_follow and goals.rotations is not None:
         return _followed(start, goals, options, near)
     alone = solve_components(start, goals, options)
-    last_alone = NearSolution([tuple(frame) for frame in _frames(alone)[-1].tolist()])
+    last_alone = NearSolution([tuple(frame) for frame in joined(alone.frames, alone.batch)[-1].tolist()])
     if not can_follow:
         return alone, last_alone
-    turns = _turns(alone, start, near)
-    if (near is not None and turns[0] > LEAST_JUMP) or _jump(turns):
+    rotations = _rotations(alone, start, near)
+    if (near is not None and rotations[0] > LEAST_JUMP) or _have_jump(rotations):
         followed, last = _followed(start, goals, options, near)
         reached, reached_alone = (np.sum(one.error <= options.tolerance) for one in (followed, alone))
-        if reached >= reached_alone and _turns(followed, start, near).max() < CLEARLY_LESS * turns.max():
+        if reached >= reached_alone and _rotations(followed, start, near).max() < CLEARLY_LESS * rotations.max():
             return followed, last
     return alone, last_alone
 
@@ -89,12 +88,7 @@ def _followed(
     return batch_of(found, start), found[-1].next_start
 
 
-def _frames(found: ComponentSolution) -> Array:
-    """Return the frames of the bones (F, B, 4)."""
-    return np.array([np.broadcast_arrays(*frame) for frame in found.frames]).transpose(2, 0, 1)
-
-
-def _turns(found: ComponentSolution, start: StartPose, near: NearSolution | None) -> Array:
+def _rotations(found: ComponentSolution, start: StartPose, near: NearSolution | None) -> Array:
     """Return the largest rotation of a bone in its parent from each frame to the next, radians.
 
     Args:
@@ -102,7 +96,7 @@ def _turns(found: ComponentSolution, start: StartPose, near: NearSolution | None
         start: their own poses.
         near: the solution of the frame before the first one; with it there are F steps, else F - 1.
     """
-    frames = _frames(found)
+    frames = joined(found.frames, found.batch)
     base = np.array([1.0, 0.0, 0.0, 0.0]) if start.pose.base is None else start.pose.base
     bases = np.broadcast_to(base, (len(frames), 4))
     if near is not None:
@@ -111,7 +105,7 @@ def _turns(found: ComponentSolution, start: StartPose, near: NearSolution | None
     return angle_between(own[1:], own[:-1]).max(axis=1)
 
 
-def _jump(turns: Array) -> bool:
+def _have_jump(rotations: Array) -> bool:
     """Tell whether bones jump, from their largest rotations (F - 1,) from each frame to the next."""
-    moving = turns[turns > _MOVES]
+    moving = rotations[rotations > _MOVES]
     return moving.size > 0 and bool(moving.max() > max(LEAST_JUMP, JUMP * float(np.median(moving))))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .fabrik.chain_fabrik import bend_of_shape
+from .fabrik.pole_shape import pole_joint_and_angle
 from .math.operations import Array
 from .math.quaternions import conjugate, multiply, rotate
 from .math.vectors import relative_to
@@ -23,6 +23,7 @@ from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
 from .optimise.tree_problem import TreeProblem, tree_problem
+from .optimise.weighted_solution import Descended
 from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
 from .trees.by_weight import solved_by_weight
@@ -82,7 +83,7 @@ def solve_tree(start: StartTree, goals: Goals, options: Options) -> Solution:
     return Solution(
         pose=Pose(np.array(found.points), np.array(found.frames), start.pose.base),
         error=np.array(found.error),
-        iterations=np.full(len(found.error), found.sweeps),
+        iterations=np.full(len(found.error), found.iterations),
         status=np.array(found.status),
         stretch=np.ones(1),
     )
@@ -106,25 +107,21 @@ def solve_tree_components(
     solver = solver_for_tree(options)
     problem = tree_problem(start, with_shape_angles(start, goals), options)
     present = problem.present
-    state, steps, is_converged, reference = present, 0, True, None
-    by_weight = ended = of_targets = forces = None
+    found, reference = Descended(present, 0, True, None), None
     if not options.is_back and not problem.is_done(present):
-        begin = present
+        begin, steps = present, 0
         if solver.stacked is not None and not problem.is_met(present):
             begin, steps = _stepped(problem, present, options, solver.stacked)
         if problem.is_weighed:
             found = solved_by_weight(problem, begin, options, previous)
         else:
             found, reference = solved_without_pins(problem, begin, options, previous)
-        steps, is_converged = steps + found.steps, found.is_converged
-        ended, of_targets, forces = found.by_weight, found.of_targets, found.forces
-        by_weight = None if ended is found.state else ended
-        state = present_or(problem, found.state)
-    nearer = within_turn(problem, previous, state, ended or state, options)
-    if nearer is not state:
-        state, by_weight = nearer, ended
-    solution = solution_of(problem, state, steps, is_converged)
-    return replace(solution, by_weight=by_weight, of_targets=of_targets, forces=forces, reference=reference)
+        found = found._replace(steps=steps + found.steps)
+    state = present_or(problem, found.state)
+    nearer = within_turn(problem, previous, state, found.by_weight or state, options)
+    if nearer is state and found.by_weight is found.state:
+        found = found._replace(by_weight=None)
+    return solution_of(problem, nearer, found, reference)
 
 
 def present_or(problem: TreeProblem, found: State) -> State:
@@ -169,12 +166,12 @@ def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
         links = tuple(tree.lengths[joint] for joint in way[1:])
         angle = float(angles[number])
         if 3 <= len(shape) == len(links) and all(map(math.isfinite, (*seen[0], *pole, angle))):
-            bent[number], angles[number] = bend_of_shape(shape, links, seen, pole, angle)
+            bent[number], angles[number] = pole_joint_and_angle(shape, links, seen, pole, angle)
     return replace(goals, pole_angles=angles, pole_joints=bent)
 
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
     """Return the state after a Jacobian method's own steps, and the number of steps taken."""
-    stack = TaskStack(problem.start.tree, [[(place, 1.0) for place in problem.places]], problem.moves_root)
+    stack = TaskStack(problem.start.tree, [[(position, 1.0) for position in problem.positions]], problem.moves_root)
     found, taken = step_by_rule(stack, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)

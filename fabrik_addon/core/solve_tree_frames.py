@@ -17,13 +17,11 @@ time from the frame's own pose (bench row "bake-body").
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
-from .optimise.held_descent import TREE_STEPS
 from .optimise.tree_problem import is_weighed, tree_problem
 from .problem import Goals, Options
 from .solve_tree import present_or, solve_tree_components, with_shape_angles
@@ -82,14 +80,9 @@ def _solved_between(
         return []
     references = [problem.bent_to_poles(problem.present) for problem in inner]
     forces = found[-1].forces, last.forces
-    descended = descend_between(stacks, references, (before, first, after), forces, TREE_STEPS, firmness_of(inner[0]))
+    descended = descend_between(stacks, references, (before, first, after), forces, firmness_of(inner[0]))
     return [
-        replace(
-            solution_of(problem, present_or(problem, one.state), one.steps, one.is_converged),
-            by_weight=one.by_weight,
-            of_targets=one.of_targets,
-            forces=one.forces,
-        )
+        solution_of(problem, present_or(problem, one.state), one)
         if one.is_converged and not problem.bending_away(one.state)
         else None
         for problem, one in zip(inner, descended, strict=True)

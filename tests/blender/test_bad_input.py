@@ -255,6 +255,24 @@ def test_a_number_that_is_none_in_a_channel(rig: Object, bone: str, channel: str
 # Targets
 
 
+@pytest.mark.parametrize("channel", ["rotation_euler", "scale"])
+def test_a_target_whose_rotation_is_no_number(rig: Object, channel: str) -> None:
+    def spoil(_: Object, chain: Any) -> None:
+        chain.use_rotation = True
+        getattr(chain.target, channel).x = NAN
+
+    message = refusal(rig, spoil)
+    assert message == "Chain 'bad2': its target 'bad2 target' has a rotation that is not a finite number"
+
+
+def test_rotation_enabled_without_a_rotation_of_the_target_keeps_the_offset(rig: Object) -> None:
+    chain = rig.fabrik.chains[1]
+    chain.target.rotation_euler.x = NAN
+    update()
+    chain.use_rotation = True
+    assert chain.rotation_offset[:] == (1.0, 0.0, 0.0, 0.0)
+
+
 def test_no_target(rig: Object) -> None:
     message = refusal(rig, lambda _, chain: setattr(chain, "target", None))
     assert message == "Chain 'bad2': it has no target: choose an object in its settings"

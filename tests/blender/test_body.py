@@ -21,7 +21,7 @@ from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
 from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.rig.body_snapshots import Pull, handle_place
-from fabrik_addon.blender.setup import body_limits
+from fabrik_addon.blender.setup import body_limits, recognise_rig
 from fabrik_addon.blender.setup import make_body as make_body_module
 from fabrik_addon.blender.setup.usual_limits import RANGES
 from fabrik_addon.blender.solving.solve_body import pull_body
@@ -287,9 +287,17 @@ def test_limits_that_were_there_stay_and_those_given_go(rigify: None) -> None:
 
 @pytest.mark.parametrize("has_root", [False, True])
 def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
-    rigify: None, capfd: pytest.CaptureFixture[str], has_root: bool
+    rigify: None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_root: bool
 ) -> None:
     """Together they had two arms on each side, and no handle could be pulled."""
+    asked: list[tuple[bool, ...]] = []
+    recognise = recognise_rig.recognise
+
+    def counted(*skeleton: Any) -> Any:
+        asked.append(tuple(skeleton[-1]))
+        return recognise(*skeleton)
+
+    monkeypatch.setattr(recognise_rig, "recognise", counted)
     armature = metarig("basic_human_metarig")
     leave_mode()
     other = metarig("basic_human_metarig")
@@ -308,7 +316,9 @@ def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
     enter_pose_mode(armature)
     for active, first, second in (("hand.L", "spine", "spine.007"), ("hand.L.001", "spine.007", "spine")):
         armature.data.bones.active = armature.data.bones[active]
+        asked.clear()
         body = make_body(armature)
+        assert len(asked) == len(set(asked)), "the same bones were recognised twice"
         assert f"other bodies begin at '{second}'" in printed(capfd)
         parts = {part.name: part.bone for part in body.parts if part.bone}
         assert len(parts) == 23
@@ -613,6 +623,28 @@ def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
     assert (armature.pose.bones["DEF-hand.L"].head - target).length < 1e-3
     for name, at in feet.items():
         assert (armature.pose.bones[name].head - at).length < 1e-3
+
+
+def test_arms_and_fingers_of_a_generated_rig_move_with_the_controls_that_it_copies(rigify: None) -> None:
+    """The upper arm's control hangs on a copy of the clavicle's, fingers on one of the hand's: clavicles never turned,
+    and where a finger was pulled its arm stayed."""
+    armature = generated_rig("human_metarig")
+    make_body(armature)
+    target = pull(armature, "Hand.L", (0.0, -0.8, 0.3))
+    before = own_rotations(armature)
+    assert before["shoulder.L"].angle > math.radians(10.0) and before["shoulder.R"].angle < math.radians(5.0)
+    assert (place(armature, "Hand.L") - target).length < PIN_DISTANCE * height(armature)
+    assert (armature.pose.bones["DEF-hand.L"].head - place(armature, "Hand.L")).length < 1e-4
+    finger = armature.pose.bones["f_index.03.L"]
+    target = finger.tail + Vector((0.1, 0.1, 0.0))
+    pull_body(bpy.context.view_layer, armature, [Pull("Tip", target, bone=finger.name, use_tail=True)])
+    assert (finger.tail - target).length < 1e-3 * height(armature)
+    assert turned(armature, before)["upper_arm_fk.L"] > 5.0
+    before, target = own_rotations(armature), finger.tail + Vector((0.0, 0.1, 0.1))
+    pull_body(bpy.context.view_layer, armature, [Pull("Tip", target, bone=finger.name, use_tail=True)], "LIMB")
+    by = turned(armature, before)
+    assert (finger.tail - target).length < 1e-3 * height(armature) and by["upper_arm_fk.L"] > 1.0
+    assert by["shoulder.L"] == by["spine_fk.003"] == 0.0
 
 
 def test_what_switches_the_controls_of_a_body_off_is_said_last_and_by_itself(
@@ -1078,7 +1110,7 @@ def test_a_body_that_is_moved_turned_and_scaled(rigify: None) -> None:
     assert (place(armature, "Hand.L") - target).length < 1e-4
 
 
-def test_a_locked_hips_bone_is_named(rigify: None) -> None:
+def test_a_locked_hips_bone_is_named(rigify: None, capfd: pytest.CaptureFixture[str]) -> None:
     armature = metarig("human_metarig")
     make_body(armature)
     armature.pose.bones["spine"].lock_location = (True, True, True)
@@ -1087,9 +1119,12 @@ def test_a_locked_hips_bone_is_named(rigify: None) -> None:
     assert (armature.pose.bones["spine"].head - before).length < 1e-6
     with pytest.raises(RuntimeError, match="location of bone 'spine' is locked"):
         bpy.ops.pose.fabrik_body_pull(handle="Hips", position=(0.0, 0.0, 0.5))
+    printed(capfd)
+    pull(armature, "Chest", (0.0, -0.05, -0.1))
+    assert "location is locked on 'spine'" in printed(capfd)
 
 
-def test_hips_whose_rotation_is_locked_stay_and_the_feet_too(rigify: None) -> None:
+def test_hips_whose_rotation_is_locked_stay_and_the_feet_too(rigify: None, capfd: pytest.CaptureFixture[str]) -> None:
     """Without the bone of the hips the limbs are trees of their own, each with its own shift of the root."""
     armature = metarig("human_metarig")
     make_body(armature)
@@ -1100,6 +1135,9 @@ def test_hips_whose_rotation_is_locked_stay_and_the_feet_too(rigify: None) -> No
         pull(armature, handle, by)
         assert (place(armature, "Foot.L") - other).length < PIN_DISTANCE * height(armature), handle
         assert hips.location.length == 0.0
+    assert "rotation is locked on 'spine'" in printed(capfd)
+    with pytest.raises(RuntimeError, match="Handle 'Hips': the rotation of bone 'spine' is locked: unlock it"):
+        bpy.ops.pose.fabrik_body_pull(handle="Hips", position=(0.0, 0.0, 0.5))
 
 
 @pytest.mark.parametrize("mode", ["XYZ", "ZYX", "QUATERNION"])
@@ -1150,8 +1188,11 @@ def test_a_pull_without_a_place_is_refused(rigify: None) -> None:
     make_body(metarig("human_metarig"))
     with pytest.raises(RuntimeError, match="pulled nowhere"):
         bpy.ops.pose.fabrik_body_pull(handle="Head")
-    with pytest.raises(RuntimeError, match="not a finite number"):
-        bpy.ops.pose.fabrik_body_pull(handle="Head", position=(math.nan, 0.0, 0.0))
+    for pull in (bpy.ops.pose.fabrik_body_pull, bpy.ops.pose.fabrik_drag):
+        with pytest.raises(RuntimeError, match="The position is not a finite number"):
+            pull(handle="Head", position=(math.nan, 0.0, 0.0))
+    with pytest.raises(RuntimeError, match="The rotation is not a finite number"):
+        bpy.ops.pose.fabrik_body_pull(handle="Head", rotation=(math.nan, 0.0, 0.0, 0.0))
     with pytest.raises(RuntimeError, match="The rotation has no length"):
         bpy.ops.pose.fabrik_body_pull(handle="Head", rotation=(0.0, 0.0, 0.0, 0.0))
 

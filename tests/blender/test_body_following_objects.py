@@ -149,6 +149,14 @@ def test_an_object_that_follows_the_body_is_refused(human: Object, prop: Object)
     assert "Handle 'Hand.L' follows 'Cup', which follows bone 'hand.R'" in message
 
 
+@pytest.mark.parametrize("channel", ["location", "rotation_euler", "scale"])
+def test_an_object_that_is_nowhere_is_named(human: Object, prop: Object, channel: str) -> None:
+    getattr(prop, channel).x = math.nan
+    wanted = "Handle 'Hand.L': its object 'Cup' has a position that is not a finite number"
+    assert error_of(ops.fabrik_body_follow) == wanted
+    assert error_of(ops.fabrik_body_pull, handle="Hand.R", position=(0.0, 0.0, 1.0)) == wanted
+
+
 @pytest.mark.parametrize("kind", ["disabled", "deleted"])
 def test_an_object_that_is_not_evaluated_is_refused(human: Object, prop: Object, kind: str) -> None:
     """Its place is where it was long ago: the hand would be there at all frames."""

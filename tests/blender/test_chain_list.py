@@ -154,6 +154,51 @@ def test_a_bone_that_can_not_end_a_chain_leaves_everything_as_it_is() -> None:
     assert everything() == before
 
 
+def two_tails() -> tuple[Object, Object]:
+    """Two armatures in Pose Mode, the first one active, with an end of three bones selected on each."""
+    armatures = make_tail(3, "A"), make_tail(3, "B", "other", (3.0, 0.0, 0.0))
+    leave_mode()
+    for armature in armatures:
+        armature.select_set(True)
+    bpy.context.view_layer.objects.active = armatures[0]
+    bpy.ops.object.mode_set(mode="POSE")
+    for armature, name in zip(armatures, ("bone2", "other2"), strict=True):
+        select(armature, name)
+    return armatures
+
+
+@pytest.mark.parametrize("as_bones", [False, True])
+def test_the_selected_bones_of_every_armature_in_pose_mode_get_a_chain(as_bones: bool) -> None:
+    armatures = two_tails()
+    for armature, name in zip(armatures, ("bone1", "other1"), strict=True):
+        armature.pose.bones[name].keyframe_insert("rotation_quaternion", frame=1)
+        armature.pose.bones[name].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)  # not keyed
+    update()
+    before = [[bone.matrix.copy() for bone in list(armature.pose.bones)[:5]] for armature in armatures]
+    assert add(use_selected=True, as_bones=as_bones, create_pole=True) == {"FINISHED"}
+    assert [tips(armature) for armature in armatures] == [["bone2"], ["other2"]]
+    assert [selected(armature) for armature in armatures] == [{"bone2"}, {"other2"}]
+    assert bpy.context.object == armatures[0]
+    for armature, old in zip(armatures, before, strict=True):
+        (chain,) = armature.fabrik.chains
+        assert (chain.target == armature) == as_bones and chain.pole_target is not None
+        bpy.context.view_layer.objects.active = armature
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"} and chain.status == "REACHED"
+        bones = list(armature.pose.bones)[:5]
+        assert max(abs(x) for bone, one in zip(bones, old, strict=True) for x in _flat(bone.matrix - one)) < 1e-5
+
+
+def test_what_one_of_several_armatures_refuses_changes_none() -> None:
+    first, second = two_tails()
+    select(second, "other1")
+    assert "Can't add a chain at bone 'other1'" in error_of(add, use_selected=True, chain_count=3)
+    second.data.pose_position = "REST"
+    assert "'B' is in Rest Position" in error_of(add, use_selected=True)
+    select(second)
+    assert add(use_selected=True) == {"FINISHED"}
+    assert tips(first) == ["bone2"] and not tips(second)
+
+
 def test_a_script_gets_the_chain_of_the_active_bone_alone() -> None:
     armature = human()
     select(armature, "hand.R", "foot.L", "hand.L")

@@ -643,6 +643,23 @@ def test_a_chain_whose_target_bone_is_gone_stays_and_the_others_are_converted(
 
 
 @pytest.mark.parametrize("role", ["target", "pole"])
+@pytest.mark.parametrize("how", ["is in no scene", "is disabled in viewports", "is not a finite number"])
+def test_a_chain_whose_goal_is_nowhere_stays(role: str, how: str) -> None:
+    armature = make_tail(4)
+    goals = {name: make_empty(name, (0.5, -1.0, 2.0)) for name in ("target", "pole")}
+    set_chain(armature, "bone3", 3, goals["target"], goals["pole"])
+    if how == "is in no scene":
+        bpy.context.scene.collection.objects.unlink(goals[role])  # as Delete in the viewport does
+    elif how == "is disabled in viewports":
+        goals[role].hide_viewport = True
+    else:
+        goals[role].location.x = math.nan
+    enter_pose_mode(armature)
+    message = error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    assert message.startswith(f"Chain 'bone3' stays as it is: its {role} '{role}'") and how in message
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
 def test_a_chain_whose_goal_follows_its_own_bones_stays(role: str) -> None:
     armature = make_tail(4)
     goals = {name: make_empty(name, (0.5, -1.0, 2.0)) for name in ("target", "pole")}

@@ -193,7 +193,7 @@ def test_what_can_not_be_dragged_is_refused() -> None:
     assert "No chain of 'Rig' is active" in error_of(drag, grab="TARGET")
     bone = armature.pose.bones["bone2"]
     bone.lock_rotation, bone.lock_rotation_w = (True, True, True), True
-    assert "Bone 'bone2': the rotation of all its bones is locked" in error_of(drag, chain_count=1)
+    assert "Bone 'bone2': the rotation of bone 'bone2' is locked: unlock it" in error_of(drag, chain_count=1)
     bone.lock_rotation = (False, False, False)
     armature.scale = (0.0, 0.0, 0.0)
     assert "has a scale of 0" in error_of(drag, position=(1.0, 0.0, 0.0))

@@ -515,6 +515,47 @@ def check_snapped(armature: Object, most: float = 1e-5) -> None:
     assert abs(matrices_of(armature) - before).max() <= most
 
 
+@pytest.mark.parametrize("as_bones", [False, True])
+def test_snapping_leaves_a_pole_where_its_chain_bends_toward_it(as_bones: bool) -> None:
+    armature = make_tail(2)
+    armature.location, armature.rotation_euler = (0.3, 0.2, 0.1), (0.3, 0.2, 1.0)
+    update()
+    chain = add_chain(armature, "bone1", 2, create_pole=True, as_bones=as_bones)
+    pole = armature.pose.bones[chain.pole_subtarget] if as_bones else chain.pole_target
+    chord = armature.pose.bones["bone1"].tail - armature.pose.bones["bone0"].head
+    axes = pole.bone.matrix_local.to_3x3().inverted() if as_bones else armature.matrix_world.to_3x3()
+    for share in (0.0, -0.4, 0.9):
+        pole.location += axes @ (share * chord)
+        place = pole.location[:]
+        check_snapped(armature)
+        assert pole.location[:] == place
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+@pytest.mark.parametrize("how", ["itself", "parent", "constraint"])
+def test_a_goal_with_which_the_armature_moves_is_not_moved(posed: Object, role: str, how: str) -> None:
+    """The armature was moved, and its chain was as far from the target as before."""
+    (chain,) = posed.fabrik.chains
+    goal = posed
+    if how != "itself":
+        goal = make_empty("root", (0.5, 0.5, 1.0))
+    if how == "parent":
+        posed.parent = goal
+    elif how == "constraint":
+        posed.constraints.new("COPY_LOCATION").target = goal
+    setattr(chain, "target" if role == "target" else "pole_target", goal)
+    enter_pose_mode(posed)
+    update()
+    wanted = f"Chain 'bone3': its {role} '{goal.name}' can't move: 'Rig' moves with it"
+    for refused in (
+        error_of(bpy.ops.pose.fabrik_snap_target),
+        error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=2),
+        error_of(bpy.ops.pose.fabrik_drag_target, chain="bone3", point=role.upper(), position=(1.0, 1.0, 1.0)),
+    ):
+        assert refused == wanted
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+
+
 def test_snapping_moves_targets_to_the_pose_and_solving_changes_nothing(posed: Object) -> None:
     check_snapped(posed)
 

@@ -176,7 +176,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     problem = tree_problem(
         start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
     )
-    stack = TaskStack(start.tree, problem.levels(), moves_roots=True)
+    stack = TaskStack(start.tree, problem.levels(), moves_root=True)
     state = stack.applied(problem.present, np.linspace(-0.3, 0.4, len(stack.weights)))
     bones = [start.tree.structure.parents[tip] for tip in chain.tips.tolist()]
     rotations = [(OrientationTask(bone, state.placed.frame(bone)), 1.0) for bone in bones]

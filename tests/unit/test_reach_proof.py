@@ -46,7 +46,7 @@ def test_targets_farther_apart_than_the_links_between_them_are_proven_unmet() ->
 
 def test_targets_that_exclude_each_other_have_one_start() -> None:
     problem, targets = apart(4.6)
-    assert solve_tree_components(problem.start, Goals(targets), Options()).sweeps <= 40
+    assert solve_tree_components(problem.start, Goals(targets), Options()).iterations <= 40
 
 
 def test_targets_that_exclude_each_other_are_out_of_reach_however_few_the_steps(

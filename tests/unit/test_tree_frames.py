@@ -246,9 +246,9 @@ def test_frames_beyond_reach_of_a_tree_with_a_pin_go_on_from_the_frame_before() 
     assert max(rotations(found[number], alone[number]) for number in reached) <= 5e-3
     steps, steps_alone = ([rotations(*pair) for pair in pairwise(each)] for each in (found, alone))
     assert max(steps) <= 1.05 * max(steps_alone)
-    assert sum(found[number].sweeps for number in beyond[1:]) <= 8 * len(beyond[1:])
+    assert sum(found[number].iterations for number in beyond[1:]) <= 8 * len(beyond[1:])
     after: list[TreeSolution] = []
     for frame in frames:
         after.append(solve_tree_components(*frame, ROOT_MOVES, after[-1] if after else None))
     assert max(rotations(found[number], after[number]) for number in beyond) <= 5e-3
-    assert sum(after[number].sweeps for number in beyond[1:]) <= 0.5 * sum(alone[n].sweeps for n in beyond[1:])
+    assert sum(after[number].iterations for number in beyond[1:]) <= 0.5 * sum(alone[n].iterations for n in beyond[1:])

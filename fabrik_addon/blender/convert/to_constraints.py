@@ -29,7 +29,7 @@ from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.targets_and_poles import armature_to_world, check_independent, position_in_world
+from ..rig.targets_and_poles import armature_to_world, check_independent, position_in_world, target_position
 from ..rig.wording import plain
 from ..solving.stored_values import kept_values
 from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
@@ -61,7 +61,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     unsolved = []
     with kept_values(view_layer):
         for chain in chains:
-            reason = _reason_against(armature, chain)
+            reason = _reason_against(view_layer, armature, chain)
             if reason:
                 result.not_carried.append(f"Chain '{chain.name}' stays as it is: {reason}")
                 continue
@@ -108,7 +108,7 @@ def _is_converted(armature: Object, chain: FabrikChain) -> bool:
     )
 
 
-def _reason_against(armature: Object, chain: FabrikChain) -> str:
+def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> str:
     """Return why a chain can't be a constraint; empty where it can."""
     if chain.use_pin:
         return "it is pinned, and a constraint needs a target"
@@ -125,7 +125,7 @@ def _reason_against(armature: Object, chain: FabrikChain) -> str:
         goals = [("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget)]
         for role, obj, bone_name in goals:
             if obj is not None:
-                position_in_world(obj, bone_name, role)
+                target_position(view_layer, obj, bone_name, role)
                 check_independent(role, in_words(obj, bone_name), followed_bones(obj, bone_name, armature), moving)
     except FabrikError as error:
         return str(error)

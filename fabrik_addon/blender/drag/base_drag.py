@@ -8,10 +8,12 @@ the drag's references are invalid: ``is_intact`` is False, and no other method m
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...core import FabrikError
 from ..rig.rotation_channel import channel_name
 from ..rig.targets_and_poles import check_evaluated
 from .start_channels import StartChannels
@@ -119,6 +121,8 @@ class BaseDrag(ABC):
         Raises:
             FabrikError: the position isn't finite, or the point can't be moved.
         """
+        if not math.isfinite(sum(position[:])):
+            raise FabrikError("The position is not a finite number")
         self.position = position.copy()
         self._reset()
         if self._pulls_to_start():

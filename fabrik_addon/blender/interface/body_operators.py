@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import bpy
@@ -159,10 +160,14 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         to_armature = armature_to_world(armature).inverted()
         position = rotation = None
         if self.properties.is_property_set("position"):
+            if not math.isfinite(sum(self.position)):
+                raise FabrikError("The position is not a finite number")
             position = to_armature @ Vector(self.position)
         if self.properties.is_property_set("rotation"):
             if not any(self.rotation):
                 raise FabrikError("The rotation has no length")
+            if not math.isfinite(sum(self.rotation)):
+                raise FabrikError("The rotation is not a finite number")
             rotation = to_armature.to_quaternion() @ Quaternion(self.rotation).normalized()
         if position is None and rotation is None:
             raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")

@@ -10,6 +10,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import Operator
 
+from ...core import FabrikError
 from ..rig.library_items import require_own_item
 from ..rig.properties import chosen_chains, settings_of, shown_armature
 from ..rig.wording import counted
@@ -30,7 +31,7 @@ from .operator_mixins import (
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Event
+    from bpy.types import Context, Event, Object
 
 
 class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
@@ -63,24 +64,40 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
         )
 
     def run(self, context: Context) -> None:
-        from ..rig.bone_selection import selected_tips, with_opposites
         from ..rig.connected_chains import chains_of_tree
         from ..setup.add_chain import NewGoals, add_chains
 
-        armature = context.object
-        tips = (selected_tips(armature) if self.use_selected else []) or [context.active_pose_bone.name]
-        if armature.pose.use_mirror_x:
-            tips = with_opposites(armature, tips)
         goals = NewGoals(self.create_target, self.create_pole, self.as_bones)
-        chains = add_chains(context.scene, context.view_layer, armature, tips, self.chain_count, goals)
+        chains = add_chains(context.scene, context.view_layer, self._tips(context), self.chain_count, goals)
         for chain in chains:
-            tree = chains_of_tree(chain, list(settings_of(armature).chains))
+            tree = chains_of_tree(chain, list(settings_of(chain.id_data).chains))
             if any(other.root_motion == 'TRANSLATE' for other in tree):
                 chain.root_motion = 'TRANSLATE'
         added = f"chain '{chains[0].name}'" if len(chains) == 1 else counted(len(chains), "chain")
         report(self, {'INFO'}, f"Added {added}")
         if self.create_pole:
-            warn_of_first_solve(self, context, [chain.name for chain in chains])
+            warn_of_first_solve(self, context, chains)
+
+    def _tips(self, context: Context) -> dict[Object, list[str]]:
+        """Return the names of the bones at which chains should end, by their armatures, the active one first.
+
+        Raises:
+            FabrikError: one of the other armatures with selected bones doesn't show its pose.
+        """
+        from ..rig.bone_selection import selected_tips, with_opposites
+
+        active = context.object
+        assert active is not None  # the poll asks for an armature
+        armatures = [active, *(obj for obj in context.objects_in_mode if obj != active)] if self.use_selected else []
+        tips = {armature: selected_tips(armature) for armature in armatures}
+        if not any(tips.values()):
+            tips = {active: [context.active_pose_bone.name]}
+        for armature, names in tips.items():
+            if names and armature.data.pose_position == 'REST':
+                raise FabrikError(f"'{armature.name}' is in Rest Position: switch to Pose Position")
+            if armature.pose.use_mirror_x:
+                tips[armature] = with_opposites(armature, names)
+        return tips
 
 
 class POSE_OT_fabrik_target_add(AsBonesMixin, HasChainsMixin, Operator):
@@ -101,8 +118,7 @@ class POSE_OT_fabrik_pole_add(AsBonesMixin, HasChainsMixin, Operator):
 
     def run(self, context: Context) -> None:
         self.add_goal(context, is_pole=True)
-        (chain,) = chosen_chains(context.object, only_active=True)
-        warn_of_first_solve(self, context, [chain.name])
+        warn_of_first_solve(self, context, chosen_chains(context.object, only_active=True))
 
 
 class POSE_OT_fabrik_chain_remove(HasChainsMixin, Operator):

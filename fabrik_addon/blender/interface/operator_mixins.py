@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems, OperatorTypeFlagItems
     from bpy.types import Bone, Context, Object, Operator, PoseBone
 
+    from ..rig.properties import FabrikChain
+
 # Annotated here, not in the class: Blender evaluates the annotations of an operator's class as it registers it.
 _UNDOABLE: set[OperatorTypeFlagItems] = {'REGISTER', 'UNDO'}
 
@@ -143,11 +145,10 @@ def warn_of_library_limits(operator: Operator, bones: Iterable[PoseBone]) -> Non
         report(operator, {'WARNING'}, limits)
 
 
-def warn_of_first_solve(operator: Operator, context: Context, names: Sequence[str]) -> None:
+def warn_of_first_solve(operator: Operator, context: Context, chains: Sequence[FabrikChain]) -> None:
     """Report the chains with new poles that the first Solve would rotate: they bend to both sides or in two planes."""
     from ..setup.first_solve import warning_of_first_solve
 
-    chains = settings_of(context.object).chains
-    for name in names:
-        if warning := warning_of_first_solve(context.view_layer, context.object, chains[name]):
+    for chain in chains:
+        if warning := warning_of_first_solve(context.view_layer, chain.id_data, chain):
             report(operator, {'WARNING'}, warning)

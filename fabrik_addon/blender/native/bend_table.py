@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import Array
-from ...core.fabrik.chain_fabrik import bend_in_plane, reach_in_shape
+from ...core.fabrik.chain_fabrik import bend_in_plane
+from ...core.fabrik.pole_shape import reach_in_shape
 from ...core.math.operations import ARRAY, quiet
 from ...core.problem import PoleShape
 

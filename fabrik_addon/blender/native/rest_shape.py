@@ -14,8 +14,9 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array
-from ...core.fabrik.chain_fabrik import ON_ONE_LINE, bend_in_shape
+from ...core.fabrik.chain_fabrik import ON_ONE_LINE
 from ...core.fabrik.planar_pose import bend_angles
+from ...core.fabrik.pole_shape import bend_in_shape
 from ...core.goals.pole import NO_BEND, bend_direction
 from ...core.math.operations import SCALAR, ScalarVector, add_up
 from ...core.math.vectors import first_direction, norm, perpendicular, rotate_about

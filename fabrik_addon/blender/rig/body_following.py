@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from .armature_bones import with_bones_below
+from .carriers import with_carriers
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -49,13 +49,14 @@ def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) 
         return {name for name, other in roles.items() if other in _UPPER} - _carrying_legs(bone, roles)
     limb = _FOLLOWING_ROLES.get(role, {role})
     top = bone
-    for parent in bone.parent_recursive:
+    for parent in with_carriers(bone)[1:]:
         # A bone without a role doesn't end a limb: it may be a twist bone.
         if roles.get(parent.name, role) not in limb:
             break
         if parent.name in roles:
             top = parent
-    found = {bone.name for bone in with_bones_below(top) if roles.get(bone.name) in limb}
+    bones = bone.id_data.pose.bones
+    found = {name for name, other in roles.items() if other in limb and top in with_carriers(bones[name])}
     return found - _carrying_legs(bone, roles) if role in _TRUNK_ROLES else found
 
 

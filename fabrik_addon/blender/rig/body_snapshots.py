@@ -8,6 +8,7 @@ Bones without a role are rigid with the bone above: twist bones, helpers and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -32,7 +33,8 @@ from .armature_bones import ArmatureBones
 from .body_following import Follows, following_bones
 from .body_look_at import Look, look_of
 from .body_properties import body_of
-from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose
+from .carriers import with_carriers
+from .chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .influences import require_effect
 from .overrides import holder_of, overrides_of
@@ -179,7 +181,7 @@ def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandl
     """Return place and rotation of a handle that follows an object, in armature space; None of one that doesn't.
 
     Raises:
-        FabrikError: the object follows a bone of the armature, or Blender doesn't evaluate it.
+        FabrikError: the object follows a bone of the armature, Blender doesn't evaluate it, or it is nowhere.
     """
     if handle.target is None:
         return None
@@ -191,7 +193,11 @@ def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandl
             f"Handle '{handle.name}' follows '{handle.target.name}', which follows {way}: choose another object"
         )
     offset = Matrix([handle.target_offset[row : row + 4] for row in range(0, 16, 4)])
-    return armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
+    frame = armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
+    if not math.isfinite(sum(sum(row[:]) for row in frame.row)):
+        name = f"Handle '{handle.name}': its object '{handle.target.name}'"
+        raise FabrikError(f"{name} has a position that is not a finite number")
+    return frame
 
 
 def take_body(view_layer: ViewLayer, armature: Object, *pulls: Pull, follows: Follows = 'BODY') -> BodySnapshots:
@@ -331,7 +337,7 @@ def _desired(
 def _without_what_stays(body: _BodyBones, handle: FabrikHandle | _AddedHandle, pull: Pull) -> Pull:
     """Return where a held handle should be, without the place and the rotation that no bone that turns could change."""
     bone = body.all_bones.armature.pose.bones[handle.bone]
-    line = [bone, *bone.parent_recursive]
+    line = with_carriers(bone)
     above = [one.name in body.turning for one in line[: line.index(body.root) + 1]]
     if handle.target is not None or not above:
         return pull
@@ -374,7 +380,7 @@ def _with_a_link(body: _BodyBones, snapshots: Sequence[Snapshot]) -> Sequence[Sn
     if any(one.bones.end != body.root for one in snapshots):
         return snapshots
     bones = body.all_bones.armature.pose.bones
-    others = (bones[name] for name in body.turning if body.root in bones[name].parent_recursive)
+    others = (bones[name] for name in body.turning if body.root in with_carriers(bones[name])[1:])
     other = min(others, key=lambda bone: bone.name, default=None)
     return snapshots if other is None else [*snapshots, _without_task(body, other.name, other)]
 
@@ -457,7 +463,7 @@ def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     hips = [bone for role, bone in parts if role == 'HIPS']
     top = [bones[0], *bones[0].parent_recursive][-1]
     trunk = hips or [bone for _, bone in parts if top in (bone, *bone.parent_recursive)]
-    ways = [[bone, *bone.parent_recursive] for bone in [*bones, *trunk]]
+    ways = [with_carriers(bone) for bone in [*bones, *trunk]]
     for bone in ways[0]:
         if all(bone in way for way in ways) and not (bone.bone.use_connect and bone.parent):
             return bone
@@ -510,16 +516,16 @@ def _carrier(body: _BodyBones, bone: PoseBone) -> PoseBone:
     A bone that divides a shin, say, is rigid with the shin. With the desired rotation of such a bone taken for that of
     the one above it planted feet rotated by 59 degrees, and hips that were pulled down by 2 cm fell by 25.
     """
-    line = [bone, *bone.parent_recursive]
+    line = with_carriers(bone)
     return next((one for one in line[: line.index(body.root) + 1] if one.name in body.turning), bone)
 
 
 def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> ChainBones:
     """Return the bones of a chain from a body's root to a bone; those without a role don't turn."""
-    line = [bone, *bone.parent_recursive]
-    count = line.index(body.root) + int(use_tail)
-    spec = ChainSpec(name, bone.name, count, use_tail, use_limits=True)
-    found = read_bones(body.all_bones.armature, spec, body.all_bones)
+    line = with_carriers(bone)
+    bones = tuple(reversed(line[0 if use_tail else 1 : line.index(body.root) + 1]))
+    spec = ChainSpec(name, bone.name, len(bones), use_tail, use_limits=True)
+    found = read_bones(body.all_bones.armature, spec, body.all_bones, bones)
     turning = [i for i, one in enumerate(found.bones) if one.name in body.turning]
     if not turning and body.holder:
         raise FabrikError(f"{body.holder} holds bone '{body.root.name}', from which the body starts: mute it")
@@ -527,7 +533,7 @@ def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> Chain
         raise FabrikError("none of the bones that follow moves it: let the whole body follow")
     free = tuple(i for i in turning if not is_locked(found.bones[i]))
     if not free:
-        raise FabrikError("the rotation of all its bones is locked: unlock one of them")
+        raise all_locked([found.bones[i] for i in turning])
     return replace(found, free=free)
 
 

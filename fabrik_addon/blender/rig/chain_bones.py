@@ -180,18 +180,25 @@ def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool)
     return tuple(walked)
 
 
-def read_bones(armature: Object, spec: ChainSpec, all_bones: ArmatureBones | None = None) -> ChainBones:
+def read_bones(
+    armature: Object,
+    spec: ChainSpec,
+    all_bones: ArmatureBones | None = None,
+    bones: tuple[PoseBone, ...] | None = None,
+) -> ChainBones:
     """Return the bones of a chain.
 
     Args:
         armature: evaluated, with nothing changed since.
         spec: which bones.
         all_bones: of the armature, where other chains are read too.
+        bones: that the chain has, root first; None are the parents (``bones_of_chain``).
 
     Raises:
         FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.
     """
-    bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
+    if bones is None:
+        bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
     end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
     line = bones if spec.use_tail else (*bones, end)
     channels = tuple(present_channel(bone) for bone in bones)
@@ -224,6 +231,13 @@ def read_bones(armature: Object, spec: ChainSpec, all_bones: ArmatureBones | Non
     return replace(found, links=read_links(line, matrices, spec.use_tail))
 
 
+def all_locked(bones: Sequence[PoseBone]) -> FabrikError:
+    """Return the error of a chain none of whose bones can rotate."""
+    if len(bones) == 1:
+        return FabrikError(f"the rotation of bone '{bones[0].name}' is locked: unlock it")
+    return FabrikError("the rotation of all its bones is locked: unlock one of them")
+
+
 def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
     """Return the indices of a chain's bones that rotate.
 
@@ -232,7 +246,7 @@ def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
     """
     unlocked = [bone for bone in bones if not is_locked(bone)]
     if not unlocked:
-        raise FabrikError("the rotation of all its bones is locked: unlock one of them")
+        raise all_locked(bones)
     limited = {bone.name for bone in unlocked} if use_limits else set()
     free = {bone.name for bone in one_bone_per_joint(unlocked, limited)}
     return tuple(i for i, bone in enumerate(bones) if bone.name in free)

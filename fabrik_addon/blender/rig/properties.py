@@ -131,7 +131,8 @@ def _keep_offset(chain: FabrikChain, context: Context) -> None:
     bone = armature.pose.bones.get(chain.tip)
     if chain.use_rotation and bone is not None and chain.target is not None:
         target = rotation_in_armature(armature, chain.target, chain.subtarget)
-        chain.rotation_offset = target.conjugated() @ bone.matrix.to_quaternion()
+        if math.isfinite(target.w):
+            chain.rotation_offset = target.conjugated() @ bone.matrix.to_quaternion()
     if bone is not None and chain.pole_target is not None and context.view_layer is not None:
         keep_bend_at_switch(context.view_layer, armature, chain)
 

@@ -35,9 +35,14 @@ def rotation_of(bone: PoseBone | Object) -> Quaternion:
 
 
 def rotation_in_armature(armature: Object, target: Object, bone_name: str) -> Quaternion:
-    """Return the rotation of an object or one of its bones in an armature's space; of neither's scale."""
+    """Return the rotation of an object or one of its bones in an armature's space; of neither's scale.
+
+    That of a matrix that isn't finite isn't finite either: Blender gives the identity.
+    """
     bone = target.pose.bones.get(bone_name) if bone_name and target.type == 'ARMATURE' else None
     matrix = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
+    if not math.isfinite(sum(sum(row[:]) for row in matrix.row)):
+        return Quaternion((math.nan,) * 4)
     return (armature.matrix_world.inverted_safe() @ matrix).to_quaternion()
 
 

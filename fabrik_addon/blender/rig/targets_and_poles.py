@@ -154,6 +154,9 @@ def _desired_rotation(armature: Object, settings: ChainSettings) -> Array:
     if settings.use_pin:
         return np.array([tip.matrix.to_quaternion()[:]])
     rotation = rotation_in_armature(armature, settings.target, settings.subtarget)
+    if not math.isfinite(rotation.w):
+        target = in_words(settings.target, settings.subtarget)
+        raise FabrikError(f"its target {target} has a rotation that is not a finite number")
     return np.array([(rotation @ Quaternion(settings.rotation_offset[:]).normalized())[:]])
 
 

@@ -4,7 +4,7 @@
 
 1. Bones: those that rotate in any of the chains, parents first, of those that start at the same place one only where
    it is no body's. Joint j is the head of bone j. A bone's parent in the tree is the nearest of its parents in the
-   armature that rotates.
+   armature that rotates; in that of a body the nearest of its carriers (``carriers``).
 2. Ends: the joints after the bones' heads. Each chain's tip is one, if no bone of the tree starts there, and the head
    of each target bone that a bone of the tree moves: there both ends of the distance to the target are joints.
 3. Line: the bones of the tree and all bones between them and its roots, whose matrices give the joints' positions.
@@ -12,21 +12,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeAlias
 
 from mathutils import Matrix, Quaternion
 
 from .bone_kinematics import basis_with, pose_matrices, shown_basis
 from .bone_limits import Limits, euler_limits_of, limits_with_pose
 from .bone_tree import BoneTree, End
+from .carriers import with_carriers
 from .rotation_channel import has_locks, is_locked, rotation_of
 from .shared_joints import one_bone_per_joint, share_joint
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
+
+_LineOf: TypeAlias = "Callable[[PoseBone], Sequence[PoseBone]]"
+"""Returns a bone and the bones that carry it, nearer ones first."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ def tree_bones(
         posture_weights: of a body's bones, by their names; None of chains.
     """
     order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
+    line_of = cache(_with_parents if posture_weights is None else with_carriers)
     rotating: dict[str, PoseBone] = {}
     limits: dict[str, Limits] = {}
     for snapshot in snapshots:
@@ -67,7 +74,7 @@ def tree_bones(
             rotating[bone.name] = bone
             if of_bone is not None:
                 limits[bone.name] = of_bone
-    bones = _parents_first(rotating.values(), order)
+    bones = _parents_first(rotating.values(), order, line_of)
     if posture_weights is None:
         bones = one_bone_per_joint(bones, limits.keys())
     else:
@@ -80,27 +87,27 @@ def tree_bones(
         tips.append(joints.at(snapshot.bones.end, snapshot.bones.use_tail))
         met = armature.pose.bones.get(snapshot.target_bone)
         # A target bone that no bone of the tree carries is a target like any other.
-        is_carried = met is not None and met.name in moving and _nearest_ancestor(met, numbers) >= 0
+        is_carried = met is not None and met.name in moving and _nearest(line_of(met), numbers) >= 0
         meets.append(joints.at(met, is_tail=False) if met is not None and is_carried else -1)
-    line = _between([*bones, *(bone for bone, _ in joints.ends)], order, numbers)
+    line = _between([*bones, *(bone for bone, _ in joints.ends)], order, numbers, line_of)
     rows = {bone.name: row for row, bone in enumerate(line)}
     return TreeBones(
         tree=BoneTree(
             bones=tuple(bones),
-            parents=tuple(_nearest_ancestor(bone.parent, numbers) for bone in bones),
-            inherits=tuple(_inherits(bone, numbers) for bone in bones),
+            parents=tuple(_nearest(line_of(bone)[1:], numbers) for bone in bones),
+            inherits=tuple(_inherits(line_of(bone), numbers) for bone in bones),
             limits=tuple(limits.get(bone.name) for bone in bones),
             line=line,
             rows=tuple(rows[bone.name] for bone in bones),
             ends=tuple(
-                End(bone, is_tail, rows[bone.name], _nearest_ancestor(bone if is_tail else bone.parent, numbers))
+                End(bone, is_tail, rows[bone.name], _nearest(line_of(bone)[0 if is_tail else 1 :], numbers))
                 for bone, is_tail in joints.ends
             ),
             tips=tuple(tips),
-            starts=tuple(_first_joint(snapshot, numbers, bones) for snapshot in snapshots),
+            starts=tuple(_first_joint(snapshot, numbers, bones, line_of) for snapshot in snapshots),
             posture_weights=None if posture_weights is None else tuple(posture_weights[bone.name] for bone in bones),
         ),
-        line_parents=tuple(rows.get(bone.parent.name, -1) if bone.parent else -1 for bone in line),
+        line_parents=tuple(_nearest(line_of(bone)[1:2], rows) for bone in line),
         meets=tuple(meets),
         rotations=tuple(rotation_of(bone) for bone in bones),
         has_locks=any(
@@ -127,47 +134,44 @@ class _JointNumbers:
         return len(self._numbers) + len(self.ends) - 1
 
 
-def _parents_first(bones: Iterable[PoseBone], order: Mapping[str, int]) -> list[PoseBone]:
-    return sorted(bones, key=lambda bone: (len(bone.parent_recursive), order[bone.name]))
+def _with_parents(bone: PoseBone) -> list[PoseBone]:
+    return [bone, *bone.parent_recursive]
 
 
-def _first_joint(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone]) -> int:
+def _parents_first(bones: Iterable[PoseBone], order: Mapping[str, int], line_of: _LineOf) -> list[PoseBone]:
+    return sorted(bones, key=lambda bone: (len(line_of(bone)), order[bone.name]))
+
+
+def _first_joint(snapshot: Snapshot, numbers: Mapping[str, int], bones: Sequence[PoseBone], line_of: _LineOf) -> int:
     """Return the joint at which a chain starts; another chain's bone may be the one that rotates there."""
     own = snapshot.bones.tree.bones
-    ancestor = _nearest_ancestor(own[0], numbers)
+    ancestor = _nearest(line_of(own[0]), numbers)
     if ancestor >= 0 and (own[0].name in numbers or share_joint(bones[ancestor], own[0])):
         return ancestor
     return next(numbers[bone.name] for bone in own if bone.name in numbers)
 
 
-def _nearest_ancestor(bone: PoseBone | None, numbers: Mapping[str, int]) -> int:
-    """Return the index of the first bone that rotates, from a bone up its parents, or -1."""
-    while bone is not None and bone.name not in numbers:
-        bone = bone.parent
-    return -1 if bone is None else numbers[bone.name]
+def _nearest(line: Iterable[PoseBone], numbers: Mapping[str, int]) -> int:
+    """Return the number of the first bone of a line that has one, or -1."""
+    return next((numbers[bone.name] for bone in line if bone.name in numbers), -1)
 
 
-def _inherits(bone: PoseBone, numbers: Mapping[str, int]) -> bool:
-    """Tell whether a bone rotates with the bone of the tree that carries it: whether all bones on the way do."""
-    link: PoseBone | None = bone
-    while link is not None and (link is bone or link.name not in numbers):
-        if not link.bone.use_inherit_rotation:
-            return False
-        link = link.parent
-    return True
+def _inherits(line: Sequence[PoseBone], numbers: Mapping[str, int]) -> bool:
+    """Tell whether a line's first bone rotates with the bone of the tree that carries it: whether all between do."""
+    above = takewhile(lambda bone: bone.name not in numbers, line[1:])
+    return all(bone.bone.use_inherit_rotation for bone in (line[0], *above))
 
 
-def _between(bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mapping[str, int]) -> tuple[PoseBone, ...]:
+def _between(
+    bones: Sequence[PoseBone], order: Mapping[str, int], numbers: Mapping[str, int], line_of: _LineOf
+) -> tuple[PoseBone, ...]:
     """Return bones, all of the tree's among them, and those between them and the tree's roots, parents first."""
     found = {bone.name: bone for bone in bones}
     for bone in bones:
-        way, above = [], bone.parent
-        while above is not None and above.name not in numbers:
-            way.append(above)
-            above = above.parent
-        if above is not None:
-            found.update((link.name, link) for link in way)
-    return tuple(_parents_first(found.values(), order))
+        line = line_of(bone)[1:]
+        if _nearest(line, numbers) >= 0:
+            found |= {link.name: link for link in takewhile(lambda link: link.name not in numbers, line)}
+    return tuple(_parents_first(found.values(), order, line_of))
 
 
 def tree_matrices(bones: TreeBones, rotations: Sequence[Quaternion] | None = None) -> list[Matrix]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,46 +64,65 @@ class _Placed:
 
 
 def add_chains(
-    scene: Scene, view_layer: ViewLayer, armature: Object, tips: Sequence[str], chain_count: int, goals: NewGoals
+    scene: Scene, view_layer: ViewLayer, tips: Mapping[Object, Sequence[str]], chain_count: int, goals: NewGoals
 ) -> list[FabrikChain]:
-    """Add a chain that ends at the tail of each of some bones, and make the first one the active chain.
+    """Add a chain that ends at the tail of each of some bones; the first one of an armature is its active chain.
 
     Args:
         scene: for the collection of new targets.
-        view_layer: of the scene, with the armature.
-        armature: object of the bones; to make targets as bones it is active and in Pose mode.
-        tips: names of the last bones. Those that already end a chain are left out.
+        view_layer: of the scene, with the armatures.
+        tips: names of the last bones, by their armatures, in Pose mode. Those that already end a chain are left out.
         chain_count: bones of each chain; 0 is all up to the armature's root bone.
         goals: what to make for each chain.
 
     Raises:
         FabrikError: all bones already end a chain, or one has fewer parents than that; then nothing has changed.
     """
-    settings = settings_of(armature)
-    ended = {chain.tip: chain.name for chain in settings.chains if chain.use_tail}
-    new = [tip for tip in tips if tip not in ended]
-    if not new:
-        raise FabrikError(f"Chain '{ended[tips[0]]}' already ends at bone '{tips[0]}'")
+    ends = [(armature, tip) for armature, names in tips.items() for tip in names]
+    ended = {(obj, chain.tip): chain.name for obj in tips for chain in settings_of(obj).chains if chain.use_tail}
+    new = {armature: [tip for tip in names if (armature, tip) not in ended] for armature, names in tips.items()}
+    if not any(new.values()):
+        raise FabrikError(f"Chain '{ended[ends[0]]}' already ends at bone '{ends[0][1]}'")
     view_layer.update()
     # After everything that can raise an error: then nothing has changed.
-    specs = [ChainSpec(tip, tip, chain_count, use_limits=True) for tip in new]
-    placed = [_place(armature, spec, f"Can't add a chain at bone '{spec.tip}'") for spec in specs]
-    first, active = len(settings.chains), settings.active_index
-    for tip in new:
+    placed = {
+        armature: [
+            _place(armature, ChainSpec(tip, tip, chain_count, use_limits=True), f"Can't add a chain at bone '{tip}'")
+            for tip in names
+        ]
+        for armature, names in new.items()
+        if names
+    }
+    if goals.as_bones:
+        for armature in placed:
+            check_bones_can_be_added(armature)
+    return [
+        chain
+        for armature, of_armature in placed.items()
+        for chain in _add_to(scene, view_layer, armature, of_armature, chain_count, goals)
+    ]
+
+
+def _add_to(
+    scene: Scene,
+    view_layer: ViewLayer,
+    armature: Object,
+    placed: Sequence[_Placed],
+    chain_count: int,
+    goals: NewGoals,
+) -> list[FabrikChain]:
+    """WRITE: new chains of one armature, and make the first one its active chain."""
+    settings = settings_of(armature)
+    first = len(settings.chains)
+    for each in placed:
         chain = settings.chains.add()
-        chain.name = tip
+        chain.name = each.tip
         forget_result(armature, chain.name)  # the result of an earlier chain of this name
-        chain.tip = tip
+        chain.tip = each.tip
         chain.chain_count = chain_count
     settings.active_index = first
     chains = list(settings.chains)[first:]
-    try:
-        _give_goals(scene, view_layer, armature, list(zip(chains, placed, strict=True)), goals)
-    except FabrikError:
-        for _ in new:
-            settings.chains.remove(first)
-        settings.active_index = active
-        raise
+    _give_goals(scene, view_layer, armature, list(zip(chains, placed, strict=True)), goals)
     return chains
 
 
@@ -121,6 +140,8 @@ def add_goals(scene: Scene, view_layer: ViewLayer, armature: Object, chain: Fabr
             raise FabrikError(f"Chain '{chain.name}' already has a {role}: '{present.name}'")
     view_layer.update()
     placed = _place(armature, spec_of(chain), f"Chain '{chain.name}'")
+    if goals.as_bones:
+        check_bones_can_be_added(armature)
     _give_goals(scene, view_layer, armature, [(chain, placed)], goals)
 
 
@@ -153,11 +174,7 @@ def _give_goals(
     chains: Sequence[tuple[FabrikChain, _Placed]],
     goals: NewGoals,
 ) -> None:
-    """WRITE: make targets and poles of chains.
-
-    Raises:
-        FabrikError: the armature can't get bones; then nothing has changed.
-    """
+    """WRITE: make targets and poles of chains; those of an armature that can't get bones as empties alone."""
     if goals.as_bones:
         _make_bones(view_layer, armature, chains, goals)
     elif goals.create_target or goals.create_pole:
@@ -181,7 +198,6 @@ def _give_goals(
 def _make_bones(
     view_layer: ViewLayer, armature: Object, chains: Sequence[tuple[FabrikChain, _Placed]], goals: NewGoals
 ) -> None:
-    check_bones_can_be_added(armature)
     scale = scale_of(armature.matrix_world)
     new, given = [], []
     for chain, placed in chains:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
+from ..rig.dependencies import followed_by
 from ..rig.overrides import is_active
 from ..rig.rotation_channel import has_locks, rotation_of
 
@@ -74,12 +75,14 @@ class Movable:
     constraints do to it."""
 
     def location_at(self, position: Vector) -> Vector:
-        """Return the location channel for a position in the world.
+        """Return the location channel for a position in the world: to the last bit the one before where it is there.
 
         Raises:
             FabrikError: there is none, because a matrix is singular or not finite.
         """
         way = self.to_own @ (position - self.place)
+        if not any(way[:]):
+            return self.before
         if self.bone_name:
             matrix = self.unconstrained.copy()
             matrix.translation += way
@@ -166,6 +169,16 @@ def move_to(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[O
     found = movable(what, obj, bone_name)
     found.moved.location = found.location_at(position)
     return found.moved, found.before
+
+
+def check_moves_alone(what: str, armature: Object, obj: Object, bone_name: str) -> None:
+    """Check that an armature doesn't move with a target or pole of it, which then never comes nearer to the chain.
+
+    Raises:
+        FabrikError: it does: the target is the armature itself, its parent, or what a constraint of it follows.
+    """
+    if (obj, bone_name) in followed_by([(armature, "")]):
+        raise FabrikError(f"{what} '{bone_name or obj.name}' can't move: '{armature.name}' moves with it")
 
 
 def check_rotates(what: str, owner: Object | PoseBone) -> None:

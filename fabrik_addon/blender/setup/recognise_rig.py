@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.body.part import OpenRole, Part, Recognition, Role, Side
 from ...core.body.recognise import recognise
@@ -35,6 +36,10 @@ _LEAST_BONES = 4
 """Bones of the smallest tree that may be a body of its own."""
 
 
+_Recognised: TypeAlias = Callable[[frozenset[str]], Recognition]
+"""Returns the parts of a body among the bones of these names alone."""
+
+
 class FoundBody(NamedTuple):
     """The parts of one body of an armature."""
 
@@ -56,19 +61,20 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | Non
     usable = [bone.name not in moved and not is_locked(bone) for bone in armature.pose.bones]
     if not any(usable):
         return None
-    first_bones = _first_bones(armature, usable)
-    others = _other_bodies(armature, usable, first_bones)
-    is_own = [first_bones[bone.name] not in others for bone in armature.pose.bones]
-    can_take_part = [own and can for own, can in zip(is_own, usable, strict=True)]
-    found = _recognise(armature, can_take_part)
-    if can_take_part != is_own:
-        whole = _recognise(armature, is_own)
+    recognised = cache(partial(_recognise, armature))  # several questions are about the same bones
+    usable_names = frozenset(bone.name for bone, can in zip(armature.pose.bones, usable, strict=True) if can)
+    first_bones = _first_bones(armature, usable_names, recognised)
+    others = _other_bodies(armature, usable_names, first_bones, recognised)
+    own = frozenset(name for name, first in first_bones.items() if first not in others)
+    found = recognised(own & usable_names)
+    if not own <= usable_names:
+        whole = recognised(own)
         if sum(usable[part.bone] for part in whole.parts) >= len(found.parts):
             found = _without(whole, _reasons(whole, armature, usable, moved))
     return FoundBody(replace(found, parts=_numbered(found.parts, armature)), others)
 
 
-def _first_bones(armature: Object, usable: Sequence[bool]) -> dict[str, str]:
+def _first_bones(armature: Object, usable: frozenset[str], recognised: _Recognised) -> dict[str, str]:
     """Return the first bone of the tree that a bone is of, by names.
 
     Trees start at bones without a parent, and where several persons hang on one bone at each of these persons.
@@ -77,27 +83,25 @@ def _first_bones(armature: Object, usable: Sequence[bool]) -> dict[str, str]:
     starts = [bone for bone in armature.pose.bones if bone.parent is None]
     for start in starts:
         firsts |= {bone.name: start.name for bone in with_bones_below(start)}
-        starts += _persons_below(armature, start, usable)
+        starts += _persons_below(start, usable, recognised)
     return firsts
 
 
-def _persons_below(armature: Object, start: PoseBone, usable: Sequence[bool]) -> list[PoseBone]:
+def _persons_below(start: PoseBone, usable: frozenset[str], recognised: _Recognised) -> list[PoseBone]:
     """Return the first bones of the persons that hang on a bone, or on the one that leads on from it; none of one."""
-    usable_names = {bone.name for bone, can in zip(armature.pose.bones, usable, strict=True) if can}
-    trees = {start: usable_names}
+    trees = {start: usable}
     while len(trees) == 1:
         trees = {
-            child: usable_names & {bone.name for bone in with_bones_below(child)}
-            for child in next(iter(trees)).children
+            child: usable & {bone.name for bone in with_bones_below(child)} for child in next(iter(trees)).children
         }
         trees = {child: names for child, names in trees.items() if len(names) >= _LEAST_BONES}
-    persons = [
-        child for child, names in trees.items() if {part.role for part in _parts_among(armature, names)} >= _PERSON
-    ]
+    persons = [child for child, names in trees.items() if {part.role for part in recognised(names).parts} >= _PERSON]
     return persons if len(persons) > 1 else []
 
 
-def _other_bodies(armature: Object, usable: Sequence[bool], first_bones: Mapping[str, str]) -> tuple[str, ...]:
+def _other_bodies(
+    armature: Object, usable: frozenset[str], first_bones: Mapping[str, str], recognised: _Recognised
+) -> tuple[str, ...]:
     """Return the first bones of other bodies than the one to be made: of several persons in one armature.
 
     Trees of bones are different bodies where both have hips, a chest or a head, or both have several limbs. That of the
@@ -105,13 +109,13 @@ def _other_bodies(armature: Object, usable: Sequence[bool], first_bones: Mapping
     persons had 35 parts, two arms on each side, and could not be pulled.
     """
     trees: defaultdict[str, set[str]] = defaultdict(set)
-    for bone, can in zip(armature.pose.bones, usable, strict=True):
-        if can:
+    for bone in armature.pose.bones:
+        if bone.name in usable:
             trees[first_bones[bone.name]].add(bone.name)
     bodies: dict[str, tuple[Part, ...]] = {}
     for first, own in trees.items():
         if len(trees) > 1 and len(own) >= _LEAST_BONES:
-            bodies[first] = _parts_among(armature, own)
+            bodies[first] = recognised(frozenset(own)).parts
     kinds = {first: _kinds(parts) for first, parts in bodies.items()}
     active = armature.data.bones.active
     names = [part.bone for part in body_of(armature).parts] + ([active.name] if active is not None else [])
@@ -126,12 +130,8 @@ def _kinds(parts: Sequence[Part]) -> set[Role]:
     return ({part.role for part in parts} & _ONCE) | ({Role.LIMB} if len(limbs) > 1 else set())
 
 
-def _parts_among(armature: Object, names: Collection[str]) -> tuple[Part, ...]:
+def _recognise(armature: Object, names: frozenset[str]) -> Recognition:
     """Return the parts of a body among some bones alone."""
-    return _recognise(armature, [bone.name in names for bone in armature.pose.bones]).parts
-
-
-def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:
     bones = [bone.bone for bone in armature.pose.bones]
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     return recognise(
@@ -139,7 +139,7 @@ def _recognise(armature: Object, usable: Sequence[bool]) -> Recognition:
         [-1 if bone.parent is None else numbers[bone.parent.name] for bone in bones],
         [bone.head_local[:] for bone in bones],
         [bone.tail_local[:] for bone in bones],
-        usable,
+        [bone.name in names for bone in bones],
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose, pole_for
-from ...core.fabrik.chain_fabrik import bend_angle_in_shape
+from ...core.fabrik.pole_shape import bend_angle_in_shape
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import angle_about, first_direction, rejection
 from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature
@@ -21,7 +21,7 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import MovedGoal, check_rotates, move_to, rotation_at, scale_of
+from .move_target import MovedGoal, check_moves_alone, check_rotates, move_to, rotation_at, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -116,7 +116,7 @@ def _desired_placements(
     """READ: the desired position and rotation of a chain's target, and the desired position of its pole.
 
     Raises:
-        FabrikError: the chain can't be read, or its target moves with it.
+        FabrikError: the chain can't be read, its target moves with it, or the armature with its target.
     """
     snapshot = take_snapshot(view_layer, armature, chain)
     to_world = armature_to_world(armature)
@@ -129,13 +129,18 @@ def _desired_placements(
         what = f"Chain '{chain.name}': its target"
         rotation = target_rotation(chain, snapshot.pose.rotations[-1]) if chain.use_rotation else None
         placements.append(_Placement(what, chain.target, chain.subtarget, length, tip, rotation))
-    if chain.pole_target is not None:
+    if snapshot.goals.poles is not None:
         place = _pole(snapshot, chain.pole_angle)
         if desired_pole is not None and _are_on_one_side(snapshot, place, desired := np.array(desired_pole[:])):
             place = desired
-        pole = to_world @ Vector(place.tolist())
+        if np.array_equal(place, snapshot.goals.poles[0]):
+            pole = target_position(view_layer, chain.pole_target, chain.pole_subtarget, "pole")
+        else:
+            pole = to_world @ Vector(place.tolist())
         what = f"Chain '{chain.name}': its pole"
         placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, length, pole))
+    for placement in placements:
+        check_moves_alone(placement.what, armature, placement.obj, placement.bone_name)
     return placements
 
 
@@ -172,7 +177,9 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
 
 
 def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
-    """Return the desired position (3,) of a chain's pole: in the plane of the bend, at its present distance.
+    """Return the desired position (3,) of a chain's pole: where it is if the chain bends toward it there.
+
+    Else it is in the plane of the bend, at its present distance from the line from root to tip.
 
     Args:
         snapshot: of a chain with a pole.
@@ -188,7 +195,9 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     distance = np.linalg.norm(to_pole - along * (to_pole @ along)) - height
     share = float(distance / np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     pose = Pose(positions, snapshot.pose.rotations)
-    return pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle + shape_angle)
+    place = pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle + shape_angle)
+    present = snapshot.goals.poles[0]
+    return present if share > _NEAREST_POLE and _are_on_one_side(snapshot, place, present) else place
 
 
 def _are_on_one_side(snapshot: Snapshot, pole: Array, other: Array) -> bool:

@@ -45,7 +45,7 @@ def check_bones_can_be_added(armature: Object) -> None:
 
 
 def add_target_bones(view_layer: ViewLayer, armature: Object, bones: Sequence[NewBone]) -> list[str]:
-    """Add bones to the armature that is in Pose mode and active; return the names that Blender gives them.
+    """Add bones to an armature in Pose mode; return the names that Blender gives them.
 
     They have no parents and deform nothing. Every other bone keeps its selection, and whatever was edited without a key
     stays: Blender evaluates the animation of all armatures in Pose mode anew when Edit mode ends.
@@ -54,6 +54,7 @@ def add_target_bones(view_layer: ViewLayer, armature: Object, bones: Sequence[Ne
     stored = store_values(view_layer, [armature])
     selected = {bone.name for bone in armature.pose.bones if bone.select}
     active = armature.data.bones.active.name if armature.data.bones.active else ""
+    active_object, view_layer.objects.active = view_layer.objects.active, armature
     bpy.ops.object.mode_set(mode='EDIT')
     names = []
     for new in bones:
@@ -63,6 +64,7 @@ def add_target_bones(view_layer: ViewLayer, armature: Object, bones: Sequence[Ne
         made.use_deform = False
         names.append(made.name)
     bpy.ops.object.mode_set(mode='POSE')
+    view_layer.objects.active = active_object
     collection = armature.data.collections_all.get(TARGETS_COLLECTION) or armature.data.collections.new(
         TARGETS_COLLECTION
     )

@@ -33,7 +33,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
-from ...core.fabrik.chain_fabrik import NEARLY_STRAIGHT, reach_in_shape
+from ...core.fabrik.pole_shape import NEARLY_STRAIGHT, reach_in_shape
 from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
@@ -122,7 +122,7 @@ def project_onto_constraints(
     """
     if not bones.is_rigid:
         rotations = _aimed_rotations(bones, solution, rotations)
-    sweeps, status = int(cast(int, solution.sweeps)), int(cast(int, solution.status))
+    sweeps, status = int(cast(int, solution.iterations)), int(cast(int, solution.status))
     return _descended(bones, goals, options, rotations, sweeps, status)
 
 

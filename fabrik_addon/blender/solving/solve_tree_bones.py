@@ -239,7 +239,7 @@ def solve_tree_bones(
             channels=tuple(by_name[name] for name in snapshot.bones.tree.names),
             status=Status(pose.solution.status[number]),
             error=pose.solution.error[number],
-            iterations=pose.solution.sweeps,
+            iterations=pose.solution.iterations,
             location=locations.get(snapshot.bones.bones[0].name),
             whole=tuple(whole[name] for name in snapshot.bones.tree.names) if snapshot.influence < 1.0 else (),
             together_with=tuple(other.name for other in snapshots if other is not snapshot),

@@ -36,13 +36,13 @@ class Mixing:
         self._output_steps: list[Components] = []
         self._residual_steps: list[Components] = []
 
-    def next_input(self, state: Components, output: Components, error: Component) -> Components:
+    def next_input(self, given: Components, output: Components, error: Component) -> Components:
         """Return the input of the next sweep, given the input x and the output g(x) of the last one.
 
         The error is that of the output: any measure that grows with the distance from tip to target.
         """
         ops = self._ops
-        residual = [g - x for g, x in zip(output, state, strict=True)]
+        residual = [g - x for g, x in zip(output, given, strict=True)]
         if self._output is None:
             self._output, self._residual, self._error = output, residual, error
             return output

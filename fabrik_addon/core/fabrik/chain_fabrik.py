@@ -19,20 +19,15 @@ chain's length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain as joined
-from math import atan2, hypot
 from typing import NamedTuple
 
-from ..goals.pole import NO_BEND, bend_direction, bend_plane, bends_toward_pole, pole_axes, rotate_pole
+from ..goals.pole import bend_direction, bend_plane, bends_toward_pole
 from ..math.operations import (
-    SCALAR,
-    Array,
     Component,
     Components,
     Condition,
     Operations,
-    ScalarVector,
     Selection,
     Vector,
 )
@@ -50,17 +45,15 @@ from ..math.vectors import (
     norm,
     onward,
     perpendicular,
-    relative_to,
     scale,
     scatter_vectors,
     vectors_of,
 )
-from ..model.chain_start import StartPose
-from ..problem import Chain, PoleShape
+from ..problem import PoleShape
 from .exact_finish import close_exactly
-from .passes import Stop, middle_joint, reach_test, straight_to_target, sweep_to_target
+from .passes import Stop, middle_joint, reach_test, straight_to_target, sweep_to_target, within_reach
 from .planar_pose import bend_angles, planar_pose
-from .pole_shape import number_of_bend, shaped_pose
+from .pole_shape import reach_in_shape
 
 ON_ONE_LINE = 1e-5
 """Distance of a joint or a target from the line of the first link, over the chain's length, up to which it is on that
@@ -68,12 +61,6 @@ line: passes would take hundreds of sweeps to bend such a chain."""
 
 SINGLE_PRECISION_ERROR = 3e-6
 """Error that Blender's single precision leaves of a pose that was solved, for chains of up to a hundred links."""
-
-NEARLY_STRAIGHT = 1.0 - 1e-5
-"""Distance of a target beyond which a chain with a pole shape counts as bent as there: a straight one has no side."""
-
-KNOWN_BENDS = 64
-"""Results of ``bend_of_shape`` that are kept: in a move of a drag one chain's target moves, and the others' don't."""
 
 SAME_JOINT = 5e-6
 """Distance of a joint from that of the family through a pole shape, over the chain's length, up to which a pose
@@ -115,7 +102,7 @@ def reach_target(ops: Operations, problem: ReachProblem) -> tuple[list[Vector], 
         plane about the root, None without a pole.
     """
     if problem.pole is not None and problem.pole_shape:
-        return _reach_in_shape(ops, problem, problem.pole)
+        return _reach_with_pole_shape(ops, problem, problem.pole)
     tip = problem.points[-1]
     error = distance_between(ops, tip, problem.target)
     done = error <= problem.tolerance
@@ -162,7 +149,9 @@ def _line(ops: Operations, problem: ReachProblem) -> Vector:
     return first_direction(ops, [target, points[-1], points[1]])
 
 
-def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tuple[list[Vector], Component, Quaternion]:
+def _reach_with_pole_shape(
+    ops: Operations, problem: ReachProblem, pole: Vector
+) -> tuple[list[Vector], Component, Quaternion]:
     """Return the result of ``reach_target`` for a chain with a pole shape; a pose that is found again stays.
 
     The rotation of the bend plane brings the joints of the chain before to those of the pose of the family whose tip is
@@ -183,75 +172,6 @@ def _reach_in_shape(ops: Operations, problem: ReachProblem, pole: Vector) -> tup
         stays = stays & (distance_between(ops, point, new) <= SAME_JOINT)
     rotation = choose_parts(ops, stays, identity_of(zero), rotation)
     return choose_each(ops, stays, points, found), ops.where(stays, zero, zero + 1.0), rotation
-
-
-def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
-    """Return the joints of a chain with a pole shape, its tip on the first axis at a distance from the root.
-
-    Out of reach all joints are on the first axis, as those of ``bend_in_plane``; the axes are those of ``shaped_pose``.
-    """
-    zero = 0.0 * distance
-    too_far, too_near = reach_test(lengths, distance)
-    blocked = too_far | too_near
-    nearest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-    joints = shaped_pose(ops, shape, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
-    if not ops.any(blocked):
-        return joints
-    return choose_each(ops, blocked, straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far), joints)
-
-
-def bend_in_shape(shape: PoleShape, lengths: Sequence[float], distance: Component) -> tuple[float, float]:
-    """Return the bend (``bend_direction``) of ``reach_in_shape``, of one pose, along the second and the third axis."""
-    joints = reach_in_shape(SCALAR, shape, lengths, distance)
-    _, toward, across = bend_direction(SCALAR, joints, (1.0, 0.0, 0.0))
-    return float(toward), float(across)
-
-
-def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
-    """Return the angle (radians) from the pole, rotated by its pole angle, to the bend of a plain chain's family.
-
-    The pose of the family is that as far from root to tip as the joints (J, 3) are; without a pole shape it is 0.
-    """
-    if not chain.own_pole_shape:
-        return 0.0
-    total = chain.total_length
-    x, y, z = ((positions[-1] - positions[0]) / total).tolist()
-    lengths = [length / total for length in chain.links]
-    toward, across = bend_in_shape(chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
-    return atan2(across, toward) if hypot(toward, across) > NO_BEND else 0.0
-
-
-def shape_at(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
-    """Return the joints of a chain's family at a target, in the axes of its pole; none without a pole shape."""
-    shape = start.chain.own_pole_shape
-    if not shape:
-        return []
-    return reach_in_shape(ops, shape, start.lengths, ops.minimum(norm(ops, target), NEARLY_STRAIGHT))
-
-
-@lru_cache(maxsize=KNOWN_BENDS)
-def bend_of_shape(
-    shape: PoleShape,
-    links: tuple[float, ...],
-    seen: tuple[ScalarVector, ScalarVector],
-    pole: ScalarVector,
-    angle: float,
-) -> tuple[int, float]:
-    """Return the number of the joint of the bend, and its angle (radians) from the pole in the pose of the family.
-
-    The angle is about the line through the joint's neighbours, and the pole is seen from the first of them. Target and
-    second joint (``seen``) and the pole are from the root, and the pole angle is in radians.
-    """
-    total = sum(links)
-    chord = first_direction(SCALAR, seen)
-    along, side, across = pole_axes(SCALAR, chord, rotate_pole(SCALAR, pole, chord, angle))
-    distance = min(float(norm(SCALAR, seen[0])) / total, NEARLY_STRAIGHT)
-    bent = number_of_bend(shape)
-    places = reach_in_shape(SCALAR, shape, [length / total for length in links], distance)[bent - 1 : bent + 2]
-    before, joint, after = (scale(onward(combination(p, along, q, side), r, across), total) for p, q, r in places)
-    _, side, across = pole_axes(SCALAR, relative_to(after, before, 1.0), relative_to(pole, before, 1.0))
-    bend = relative_to(joint, before, 1.0)
-    return bent, float(SCALAR.atan2(dot(bend, across), dot(bend, side)))
 
 
 def bend_in_plane(
@@ -281,8 +201,7 @@ def bend_in_plane(
         middle = middle_joint(ops, lengths[0], lengths[1], distance, p_axis, q_axis)
         p, q = [zero, middle[0], distance], [zero, middle[1], zero]
     else:
-        nearest = max(2.0 * max(lengths) - sum(lengths), 0.0)
-        p, q = planar_pose(ops, bends, lengths, ops.minimum(ops.maximum(distance, nearest), sum(lengths)))
+        p, q = planar_pose(ops, bends, lengths, within_reach(ops, lengths, distance))
     if ops.any(blocked):
         p, q = ops.choose(blocked, straight, p), ops.choose(blocked, [zero for _ in q], q)
     return p, q

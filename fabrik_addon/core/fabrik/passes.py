@@ -48,6 +48,12 @@ def reach_test(lengths: Sequence[float], distance: Component) -> tuple[Condition
     return distance >= total, distance <= 2.0 * max(lengths) - total
 
 
+def within_reach(ops: Operations, lengths: Sequence[float], distance: Component) -> Component:
+    """Return the distance between the shortest and the longest reach that is nearest to a given one."""
+    total = sum(lengths)
+    return ops.minimum(ops.maximum(distance, max(2.0 * max(lengths) - total, 0.0)), total)
+
+
 def straight_to_target(ops: Operations, lengths: Sequence[float], along: Vector, too_far: Condition) -> list[Vector]:
     """Return the joints with the tip nearest to a target that is out of reach: all on the line from root to target.
 

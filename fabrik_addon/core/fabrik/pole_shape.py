@@ -32,12 +32,25 @@ from math import atan2, cos, hypot, pi, sin
 
 import numpy as np
 
-from ..goals.pole import pole_axes, rotate_pole
+from ..goals.pole import NO_BEND, bend_direction, pole_axes, rotate_pole
 from ..math.false_position import false_position
 from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations, ScalarVector, Vector, add_up, quiet
 from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, multiply, rotate
-from ..math.vectors import NO_DIRECTION, cross, dot, first_direction, norm, onward
-from ..problem import PoleShape, Pose
+from ..math.vectors import (
+    NO_DIRECTION,
+    choose_each,
+    combination,
+    cross,
+    dot,
+    first_direction,
+    norm,
+    onward,
+    relative_to,
+    scale,
+)
+from ..model.chain_start import StartPose
+from ..problem import Chain, PoleShape, Pose
+from .passes import reach_test, straight_to_target, within_reach
 from .planar_pose import closed_bends
 
 FIRST_AXIS: ScalarVector = (1.0, 0.0, 0.0)
@@ -72,6 +85,13 @@ change by much from node to node."""
 
 SAMPLES = 4
 """Poses from each node to the next whose distances are compared; as many as all of these up to the pole shape."""
+
+NEARLY_STRAIGHT = 1.0 - 1e-5
+"""Distance of a target beyond which a chain with a pole shape counts as bent as there: a straight one has no side."""
+
+KNOWN_BENDS = 64
+"""Results of ``pole_joint_and_angle`` that are kept: in a move of a drag one chain's target moves, and the others'
+don't."""
 
 Row = tuple[float, ...]
 """Bends (y, z) of a pose, joint after joint: toward the second and toward the third axis, radians."""
@@ -113,17 +133,87 @@ def has_family(shape: PoleShape) -> bool:
     return _falling_nodes(shape) is not None
 
 
-def shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
-    """Return the joints of the pose of a family whose tip is at a distance from the root.
+def reach_in_shape(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
+    """Return the joints of the pose of a family whose tip is at a distance from the root; root first.
+
+    They are in the axes of the pole: along the line root-target, toward the pole, across both. Out of reach all joints
+    are on the first axis.
 
     Args:
         shape: pole shape of a chain of three links or more.
         lengths: of the links, adding up to one.
-        distance: from the root to the target, between the shortest and the longest reach.
-
-    Returns:
-        the joints in the axes of the pole: along the line root-target, toward the pole, across both; root first.
+        distance: from the root to the target.
     """
+    zero = 0.0 * distance
+    too_far, too_near = reach_test(lengths, distance)
+    blocked = too_far | too_near
+    joints = _shaped_pose(ops, shape, lengths, within_reach(ops, lengths, distance))
+    if not ops.any(blocked):
+        return joints
+    return choose_each(ops, blocked, straight_to_target(ops, lengths, (zero + 1.0, zero, zero), too_far), joints)
+
+
+def bend_in_shape(shape: PoleShape, lengths: Sequence[float], distance: Component) -> tuple[float, float]:
+    """Return the bend (``bend_direction``) of ``reach_in_shape``, of one pose, along the second and the third axis."""
+    joints = reach_in_shape(SCALAR, shape, lengths, distance)
+    _, toward, across = bend_direction(SCALAR, joints, (1.0, 0.0, 0.0))
+    return float(toward), float(across)
+
+
+def bend_angle_in_shape(chain: Chain, positions: Array) -> float:
+    """Return the angle (radians) from the pole, rotated by its pole angle, to the bend of a plain chain's family.
+
+    The pose of the family is that as far from root to tip as the joints (J, 3) are; without a pole shape it is 0.
+    """
+    if not chain.own_pole_shape:
+        return 0.0
+    total = chain.total_length
+    x, y, z = ((positions[-1] - positions[0]) / total).tolist()
+    lengths = [length / total for length in chain.links]
+    toward, across = bend_in_shape(chain.own_pole_shape, lengths, norm(SCALAR, (x, y, z)))
+    return atan2(across, toward) if hypot(toward, across) > NO_BEND else 0.0
+
+
+def shaped_joints(ops: Operations, start: StartPose, target: Vector) -> list[Vector]:
+    """Return the joints of a chain's family at a target, in the axes of its pole; none without a pole shape."""
+    shape = start.chain.own_pole_shape
+    if not shape:
+        return []
+    return reach_in_shape(ops, shape, start.lengths, ops.minimum(norm(ops, target), NEARLY_STRAIGHT))
+
+
+@lru_cache(maxsize=KNOWN_BENDS)
+def pole_joint_and_angle(
+    shape: PoleShape,
+    links: tuple[float, ...],
+    seen: tuple[ScalarVector, ScalarVector],
+    pole: ScalarVector,
+    angle: float,
+) -> tuple[int, float]:
+    """Return which joint bends toward the pole, and at which angle in the pose of the family at a target.
+
+    Those are values of ``Goals.pole_joints`` and ``Goals.pole_angles``: the angle (radians) is about the line through
+    the joint's neighbours, and the pole is seen from the first of them.
+
+    Args:
+        seen: the target and the second joint, from the root.
+        pole: from the root.
+        angle: of the pole itself, radians.
+    """
+    total = sum(links)
+    chord = first_direction(SCALAR, seen)
+    along, side, across = pole_axes(SCALAR, chord, rotate_pole(SCALAR, pole, chord, angle))
+    distance = min(float(norm(SCALAR, seen[0])) / total, NEARLY_STRAIGHT)
+    bent = number_of_bend(shape)
+    places = reach_in_shape(SCALAR, shape, [length / total for length in links], distance)[bent - 1 : bent + 2]
+    before, joint, after = (scale(onward(combination(p, along, q, side), r, across), total) for p, q, r in places)
+    _, side, across = pole_axes(SCALAR, relative_to(after, before, 1.0), relative_to(pole, before, 1.0))
+    bend = relative_to(joint, before, 1.0)
+    return bent, float(SCALAR.atan2(dot(bend, across), dot(bend, side)))
+
+
+def _shaped_pose(ops: Operations, shape: PoleShape, lengths: Sequence[float], distance: Component) -> list[Vector]:
+    """Return ``reach_in_shape`` for a distance between the shortest and the longest reach."""
     distance = ops.maximum(distance, LEAST_DISTANCE)
     rows, distances = _rows_and_distances(shape, tuple(lengths))
     zero = 0.0 * distance

@@ -82,7 +82,6 @@ def sweep_tree(
         tree: the bones; their limits are not used.
         joints: before, in the tree's units.
         frames: of the bones before.
-        pulls: joints and their targets.
         stop: error at which the sweeps stop, in the tree's units, and sweeps at most.
         roots: joints that move: stage 2 starts from where stage 1 has brought them. All other roots stay.
 

@@ -17,6 +17,7 @@ from ..math.vectors import (
     dot,
     first_direction,
     norm,
+    normalised,
     perpendicular,
     rejection,
     relative_to,
@@ -70,8 +71,8 @@ def pole_axes(ops: Operations, chord: Vector, pole: Vector) -> tuple[Vector, Vec
 
     These are u, the direction of the chord; v, perpendicular to u on the pole's side; and u x v.
     """
-    along = scale(chord, 1.0 / (norm(ops, chord) + TINY))
-    side = perpendicular(ops, along, [scale(pole, 1.0 / (norm(ops, pole) + TINY))])
+    along = normalised(ops, chord)
+    side = perpendicular(ops, along, [normalised(ops, pole)])
     return along, side, cross(along, side)
 
 
@@ -118,7 +119,7 @@ def bend_plane(
     bend = bend_direction(ops, swung, along)
     hints = [bend, rotate(swing, hint)]
     if pole is not None:
-        hints.insert(0, scale(pole, 1.0 / (norm(ops, pole) + TINY)))
+        hints.insert(0, normalised(ops, pole))
     side = perpendicular(ops, along, hints)
     desired = side
     is_straight = norm(ops, bend) <= NO_BEND
@@ -154,7 +155,7 @@ def rotation_to_shape(
 def side_toward(ops: Operations, joints: Sequence[Vector], pole: Vector, hint: Vector) -> Vector:
     """Return the unit vector, perpendicular to the line root-tip of a chain, on whose side the pole is."""
     chord = first_direction(ops, [joints[-1], joints[1]])
-    return perpendicular(ops, chord, [scale(pole, 1.0 / (norm(ops, pole) + TINY)), hint])
+    return perpendicular(ops, chord, [normalised(ops, pole), hint])
 
 
 def bends_toward_pole(ops: Operations, joints: Sequence[Vector], pole: Vector) -> Condition:

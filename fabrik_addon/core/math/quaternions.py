@@ -4,8 +4,8 @@
 
 from typing import TypeAlias
 
-from .operations import TINY, Component, Operations, Scalar, Vector
-from .vectors import norm, perpendicular, scale
+from .operations import Component, Operations, Scalar, Vector
+from .vectors import normalised, perpendicular
 
 Quaternion: TypeAlias = tuple[Component, Component, Component, Component]
 """w, x, y, z of one unit quaternion: ``(cos(angle / 2), sin(angle / 2) * axis)``."""
@@ -81,7 +81,7 @@ def from_to(ops: Operations, a: Vector, b: Vector, hint: Vector) -> Quaternion:
     length = ops.sqrt(w * w + x * x + y * y + z * z)
     opposite = length <= OPPOSITE * size  # length / size is 2 cos(t / 2), close to 180 degrees less t
     if ops.any(opposite):
-        axis = perpendicular(ops, scale(a, 1.0 / (norm(ops, a) + TINY)), [hint])
+        axis = perpendicular(ops, normalised(ops, a), [hint])
         w, x, y, z, length = ops.choose(opposite, [0.0 * w, *axis, 0.0 * w + 1.0], [w, x, y, z, length])
     return w / length, x / length, y / length, z / length
 

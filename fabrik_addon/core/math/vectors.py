@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TypeVar, cast
 
-from .operations import Component, Condition, Operations, Selection, Vector
+from .operations import TINY, Component, Condition, Operations, Selection, Vector
 
 Parts = TypeVar("Parts", bound=tuple[Component, ...])
 """A tuple of components: a ``Vector``, a ``Quaternion`` or another of fixed length."""
@@ -62,6 +62,11 @@ def combination(p: Component, a: Vector, q: Component, b: Vector) -> Vector:
 def norm(ops: Operations, a: Vector) -> Component:
     """Return the length of a vector."""
     return ops.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+
+
+def normalised(ops: Operations, a: Vector) -> Vector:
+    """Return the unit vector in the direction of a vector; 0 of a zero vector."""
+    return scale(a, 1.0 / (norm(ops, a) + TINY))
 
 
 def distance_between(ops: Operations, a: Vector, b: Vector) -> Component:

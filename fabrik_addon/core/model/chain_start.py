@@ -63,7 +63,7 @@ class StartPose:
     constrained_chain: ConstrainedChain | None
     """The bones with their joint limits, or None if they have none."""
     transport: Transport
-    """Function that rotates the frames of bones without limits along with their links."""
+    """Rotates the frames of bones without limits along with their links; a host may put a faster one here."""
     near: NearSolution | None = None
     """Where the search within limits starts; None: from the pose, the reference pose."""
 
@@ -148,7 +148,10 @@ def check_length(ops: Operations, chain: Chain, joint: int, found: Component, le
 
 
 def rest_frames(ops: Operations, chain: Chain, pose: Pose, batch: tuple[int, ...], zero: Component) -> list[Quaternion]:
-    """Return the rest frame of each joint's bone in its parent's; that of the first is ``pose.base``, where given."""
+    """Return the rest frame of each joint's bone in its parent's; that of the first is ``pose.base``, where given.
+
+    They are floats or arrays as ``zero`` is, a component of the pose that is 0.
+    """
     rests: list[Quaternion] = [(w + zero, x + zero, y + zero, z + zero) for w, x, y, z in chain.rest.tolist()]
     if pose.base is not None:
         (rests[0],) = ops.split(pose.base[..., None, :], batch)

@@ -34,7 +34,7 @@ AT_LIMIT = 1e-9
 """Distance of a joint coordinate from its limit up to which it is at the limit, half-sines or radians."""
 
 NEAR_LIMIT = 1e-3
-"""The same for what people are told."""
+"""``AT_LIMIT`` of what people are told."""
 
 ROUNDED_ANGLE = 1e-5
 """Angle (radians) outside a limit that is single precision's rounding."""

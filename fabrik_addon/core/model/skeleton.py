@@ -104,7 +104,6 @@ class Tree:
 
         Args:
             rotations: (J + 1, 4) L of each bone; the identity of joints without a bone, and at the end.
-            shifts: (R, 3) of the roots.
         """
         matrices = to_matrices(rotations)
         for before in self.structure.rounds:
@@ -148,8 +147,6 @@ class Tree:
         """Return ``split``'s arrays after a change of the coordinates, within limits.
 
         Args:
-            rotations: (J + 1, 4) before.
-            swing_twists: (L, 3) before.
             change: (J + 1, 3) rotation vectors of free bones in the frames that they inherit; changes of swing and
                 twist of the others.
         """

@@ -61,6 +61,6 @@ class TreeMotions:
         found[:, : len(self.axes)] += cross(self.axes, arms).T
         return found
 
-    def turned(self, bone: int) -> Array:
+    def axes_of(self, bone: int) -> Array:
         """Return the axes about which a bone rotates with each coordinate of the bones (N, 3); 0 where it doesn't."""
         return self.structure.turned[bone][:, None] * self.axes

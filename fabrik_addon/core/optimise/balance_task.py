@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..math.convex_region import PlanePoint, convex_hull, nearest_in_hull
-from ..math.operations import SCALAR, TINY, Array
+from ..math.operations import SCALAR, Array
 from ..math.quaternion_arrays import crossing
 from ..math.vectors import cross, perpendicular
 from ..model.placed_tree import PlacedTree
@@ -48,8 +48,6 @@ class BalanceTask:
     """(E, 2) n_e, outward unit normals of the edges of the convex region."""
     offsets: Array
     """(E,) b_e: the region is where n_e . c <= b_e."""
-    margin: float = MARGIN
-    """epsilon, in the tree's units."""
 
     @property
     def rows(self) -> int:
@@ -70,13 +68,13 @@ class BalanceTask:
         return self.normals @ self.center(placed) - self.offsets
 
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
-        """Return how far the center of mass should come back over each edge, 0 where s < -epsilon.
+        """Return how far the center of mass should come back over each edge, 0 where s < -epsilon (``MARGIN``).
 
         That is ``-(s + epsilon)^2 / (4 epsilon)`` up to s = epsilon, and -s beyond.
         """
-        beyond, margin = self.beyond(placed), self.margin
-        near = np.minimum(np.maximum(beyond + margin, 0.0), 2.0 * margin)
-        return tuple((-near * near / (4.0 * margin + TINY) - np.maximum(beyond - margin, 0.0)).tolist())
+        beyond = self.beyond(placed)
+        near = np.minimum(np.maximum(beyond + MARGIN, 0.0), 2.0 * MARGIN)
+        return tuple((-near * near / (4.0 * MARGIN) - np.maximum(beyond - MARGIN, 0.0)).tolist())
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate (E, N + S)."""
@@ -85,8 +83,7 @@ class BalanceTask:
 
     def _slopes(self, placed: PlacedTree) -> Array:
         """Return how the residuals (E,), but for their signs, change with s."""
-        near = np.clip(self.beyond(placed) + self.margin, 0.0, 2.0 * self.margin + TINY)
-        return near / (2.0 * self.margin + TINY)
+        return np.clip(self.beyond(placed) + MARGIN, 0.0, 2.0 * MARGIN) / (2.0 * MARGIN)
 
     def moments(self, motions: TreeMotions, forces: Array) -> Array:
         """Return ``F x dc/dq`` (3, N + S), with ``F = sum_e s'_e f_e n_e`` of the forces f (E,) on the residuals."""
@@ -99,8 +96,8 @@ class BalanceTask:
         The second derivative of the residual by s is ``-1 / (2 epsilon)`` up to epsilon from an edge.
         """
         across = self.normals @ self.axes @ motions.of_points(self.bones, self.centers, self.masses)
-        is_near = np.abs(self.beyond(motions.placed)) < self.margin
-        return (across.T * (-0.5 * forces * is_near / (self.margin + TINY))) @ across
+        is_near = np.abs(self.beyond(motions.placed)) < MARGIN
+        return (across.T * (-0.5 * forces * is_near / MARGIN)) @ across
 
 
 def _edges(support: Sequence[PlanePoint]) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..math.operations import Array
 from .exact_steps import meet_all, within_change
+from .held_descent import TREE_STEPS
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
@@ -62,7 +63,7 @@ def stack_of_frames(stacks: Sequence[TaskStack]) -> TaskStack:
         for level in zip(*(stack.levels for stack in stacks), strict=True)
     ]
     return TaskStack(
-        first.tree.of_frames([stack.tree for stack in stacks]), levels, first.moves_roots, (), (len(stacks),)
+        first.tree.of_frames([stack.tree for stack in stacks]), levels, first.moves_root, (), (len(stacks),)
     )
 
 
@@ -71,18 +72,14 @@ def descend_between(
     references: Sequence[State],
     solved: tuple[State, State, State],
     forces: tuple[Array | None, Array | None],
-    steps: int,
     firmness: Firmness,
 ) -> list[Descended]:
     """Bring the poses of F frames between two solved ones to the least cost, as ``descend_by_weight`` does one pose.
 
     Args:
         stacks: of the frames, alike (``are_alike``).
-        references: of the frames.
         solved: solutions of the two frames before them, and of the one after them.
         forces: of the tasks in the solutions of the frame before them and of the one after them (``Ended.forces``).
-        steps: at most.
-        firmness: weights and forces of the levels.
     """
     stack = stack_of_frames(stacks)
     # Between poses that keep the pins lie some that don't.
@@ -92,7 +89,7 @@ def descend_between(
     if forces[0] is not None and forces[1] is not None and forces[0].shape == forces[1].shape:
         share = np.arange(1.0, len(stacks) + 1.0)[:, None] / (len(stacks) + 1)
         between = forces[0] + share * (forces[1] - forces[0])
-    ended = least_cost(stack, start, reference, steps, firmness, Beginning(is_near=True, forces=between))
+    ended = least_cost(stack, start, reference, TREE_STEPS, firmness, Beginning(is_near=True, forces=between))
     state, taken = ended.state, ended.steps
     by_weight = _of_each(stacks, state)
     goals = [to_meet(*each, firmness, None) for each in zip(stacks, by_weight, strict=True)]

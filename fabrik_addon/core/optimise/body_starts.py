@@ -41,9 +41,9 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
     """Return a pose rotated and moved as a whole so that its effectors and rotations are nearest to their targets."""
     placed, tree = pose.placed, problem.start.tree
     ends = [
-        (placed.joints[place.joint], place.target)
-        for place, tolerance in zip(problem.places, problem.tolerances, strict=True)
-        if place.target is not None and math.isfinite(tolerance)
+        (placed.joints[position.joint], position.target)
+        for position, tolerance in zip(problem.positions, problem.tolerances, strict=True)
+        if position.target is not None and math.isfinite(tolerance)
     ]
     if not ends:
         return pose

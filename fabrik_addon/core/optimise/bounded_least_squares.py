@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Least squares on the joint coordinates (swing and twist), never outside their limits.
 
-With J the Jacobian of the tip's position r, W the diagonal matrix of the joints' weights and z a change of the joint
-coordinates by other tasks, a step is (Liegeois 1977)
+With J the Jacobian of the tip's position, r the residual ``target - tip``, W the diagonal matrix of the joints' weights
+and z a change of the joint coordinates by other tasks, a step is (Liegeois 1977)
 
     dq = z + W J^T (y - p),   (J W J^T + damping) y = r,   (J W J^T + PROJECTION_DAMPING) p = J z
 
@@ -43,13 +43,13 @@ def descend(
     """Rotate bones until the tip is at the target or gets no nearer (``Descent``)."""
 
     def stepped(pose: ConstrainedPose, residual: Vector, control: Component) -> ConstrainedPose:
-        change, _ = bounded_step(ops, pose, None, residual, control, rule.solution)
+        change, _ = step_within_limits(ops, pose, None, residual, control, rule.solution)
         return pose.moved(ops, change, shortened(ops, change)[0])
 
     return descend_to(ops, pose, stepped, target, tolerance, steps, rule)
 
 
-def bounded_step(
+def step_within_limits(
     ops: Operations,
     pose: ConstrainedPose,
     secondary: Sequence[Component] | None,
@@ -60,11 +60,8 @@ def bounded_step(
     """Return the change dq of the free coordinates in one step, and y.
 
     Args:
-        pose: before the step.
         secondary: z, of another task; None is no other task.
-        residual: r.
-        control: the damping, unless the solution is another one.
-        solution: (ops, J W J^T, r, control) to y.
+        control: the damping, or what else ``solution`` takes (``Solve``).
     """
     columns = jacobian_columns(ops, pose)
     weights = pose.chain.free_weights
@@ -157,8 +154,9 @@ def _block(
 ) -> bool:
     """Take out of columns and z, in place, what takes coordinates beyond their limits; tell if there was any.
 
-    Both become 0 of a coordinate at its limit. Those of a swing on its ellipse, p and q of its x and z, with the normal
-    n of the ellipse, become ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
+    Of a coordinate at its limit the column and the component of z become 0. Of a swing on its ellipse, with p and q the
+    columns (and the components of z) of its x and z, and the normal n of the ellipse, they become
+    ``p - n_x (n_x p + n_z q)`` and ``q - n_z (n_x p + n_z q)``.
     """
     blocked = False
     for i, bone, axis, least, most in pose.chain.bounded:

@@ -7,7 +7,7 @@ a swing that would leave its ellipse goes on along the tangent there.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,23 +17,22 @@ from .bounded_least_squares import BOUND_ROUNDS
 from .task_stack import TaskStack
 from .tasks import State
 
-Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+_Found = TypeVar("_Found")
+
+Solve: TypeAlias = Callable[[Array, Array, Array, Array], tuple[Array, Array, _Found]]
 """(Jacobian, residual, weights of the coordinates with 0 for those at their limits, way to the reference): the tasks'
-part of a step and that of the posture task, both (N + S,)."""
+part of a step and that of the posture task, both (N + S,), without limits, and what else is known of it."""
 
 
 def bounded_step(
-    stack: TaskStack, state: State, jacobian: Array, residual: Array, solve: Solve, toward: Array | None = None
-) -> tuple[Array, Array]:
-    """Return the tasks' and the posture task's part of a step that ends within limits.
+    stack: TaskStack, state: State, jacobian: Array, residual: Array, solve: Solve[_Found], toward: Array | None = None
+) -> tuple[Array, Array, _Found]:
+    """Return the tasks' and the posture task's part of a step that ends within limits, and what else is known of it.
 
     Args:
-        stack: the tree and its coordinates.
-        state: before the step.
         jacobian: J (M, N + S), weighted.
         residual: (M,), weighted.
-        solve: returns both parts without limits.
-        toward: q_reference - q (N + S,); None without a posture task.
+        toward: q0 - q (N + S,); None without a posture task.
     """
     toward = np.zeros(len(stack.weights)) if toward is None else toward
     if not state.swing_twists.size:
@@ -42,9 +41,8 @@ def bounded_step(
     ellipses = _ellipses_reached(stack, state)
     weights = stack.weights.copy()
     fixed = np.zeros(len(weights))
-    tasks = posture = fixed
     for _ in range(BOUND_ROUNDS):
-        tasks, posture = solve(jacobian, residual - jacobian @ fixed, weights, toward)
+        tasks, posture, found = solve(jacobian, residual - jacobian @ fixed, weights, toward)
         change = tasks + posture
         is_free = weights > 0.0
         above, below = is_free & (change > up), is_free & (change < down)
@@ -59,7 +57,7 @@ def bounded_step(
         if leaves:
             jacobian, toward = along_ellipses(jacobian, toward, leaves)
             ellipses = [each for each in ellipses if each not in leaves]
-    return tasks + fixed, posture
+    return tasks + fixed, posture, found
 
 
 def _ellipses_reached(stack: TaskStack, state: State) -> list[tuple[int, int, float, float]]:

@@ -264,9 +264,7 @@ def _start_anywhere(
 ) -> Sequence[SwingTwist]:
     """Return the joint coordinates to which Newton's method leads from the best of the poses Gauss-Newton finds.
 
-    The best has its tip nearest to the target; of poses with equal errors (``EQUAL_ERRORS``) it is the one that rotates
-    least from the first start. Where Newton's method brings its tip to the target it is rotated back toward the
-    reference pose.
+    Where that brings the tip to the target the pose is rotated back toward the reference pose.
 
     Args:
         poses: joint coordinates of the minimum of least squares, of the first start, and of the reference pose.
@@ -296,8 +294,8 @@ def _start_anywhere(
 def _best(found: Array, errors: Array, references: Array, tolerance: float) -> NDArray[np.int64]:
     """Return, of poses (L, K, B, 3) with errors (L, K), the number (L,) of the best.
 
-    Of the poses at the target, and of those with errors equal to the least one (``EQUAL_ERRORS``), the one that rotates
-    least from the reference.
+    Of the poses at the target, and of those with errors equal to the least one (``EQUAL_ERRORS``), it is the one that
+    rotates least from the references (L, B, 3).
     """
     near = np.maximum(tolerance, (1.0 + EQUAL_ERRORS) * errors.min(axis=1, keepdims=True))
     return np.where(errors <= near, _squared_rotations(found, references), np.inf).argmin(axis=1)

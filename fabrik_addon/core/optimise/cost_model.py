@@ -6,16 +6,16 @@
 
 Here r_k is the residual of task k, the way from its value to its target times the root of its weight, and rho_k its
 loss (``task_loss``); q0 is the reference pose, and P the diagonal matrix of the posture task's weights. With r the
-residuals of all tasks, ``J = -dr/dq``, and W the diagonal matrix of ``rho_k'(|r_k|) / (2 |r_k|)``, the forces of the
-tasks are ``f = W r``. Half the cost's gradient is ``-(J^T f + P (q0 - q))``, and half its second derivatives are
-``J^T W J + K + P``.
+residuals of all tasks, ``J = -dr/dq``, and Omega the diagonal matrix of ``rho_k'(|r_k|) / (2 |r_k|)``, the forces of
+the tasks are ``f = Omega r``. Half the cost's gradient is ``-(J^T f + P (q0 - q))``, and half its second derivatives
+are ``J^T Omega J + K + P``.
 
 K is what Gauss-Newton steps leave out, as far as it is computed here. It is the sum of four parts:
 
 1. ``sum f . d^2r/dq^2`` over the tasks (``TaskStack.curvature``), but for looks and swivels, whose residuals count
    as linear in the coordinates.
 2. The rotation of a swing's own axes by changes of its half-sines (``_of_swings``).
-3. ``-Loss.softening``: a bounded force grows by less than W times the change of its residual.
+3. ``-Loss.softening``: a bounded force grows by less than Omega times the change of its residual.
 4. Where a coordinate of any pose is far from the reference pose (``LONG_WAY``), minus what P exceeds the second
    derivatives of the posture task by (``_of_posture``).
 
@@ -24,15 +24,15 @@ human, bench row "body-paths").
 
 Which forces K is computed with depends on the first level, that of pins, or without pins of targets that are nearly
 met; an empty one counts as met. Its w is up to 1e9: where pins are met but for what the curvature of the tasks has left
-of a step, that remainder times w is no force. So where the first level is met (``HELD``), f is ``W(l) l`` with the
+of a step, that remainder times w is no force. So where the first level is met (``HELD``), f is ``Omega(l) l`` with the
 residual ``l = r - J dq`` that the model of the step before leaves: where forces have no bounds, the Lagrange
-multipliers of that step's subproblem (Nocedal and Wright, section 18.1). With ``W r`` of the pose itself a step of 2e-3
-to 4e-3 was followed by one of at most 3.3e-3, with these by one of at most 5e-4 (bench row "body-path"). Where the
-first level isn't met, f is ``W r``.
+multipliers of that step's subproblem (Nocedal and Wright, section 18.1). With ``Omega r`` of the pose itself a step of
+2e-3 to 4e-3 was followed by one of at most 3.3e-3, with these by one of at most 5e-4 (bench row "body-path"). Where the
+first level isn't met, f is ``Omega r``.
 
 The first step of a descent is with the forces in the solution of the frame before, where that is known. Else it is
-without K, in a batch the steps until one pose has taken one: no step before it tells the forces, and ``W r`` doesn't,
-as at w = 3e4 a target that has moved by 0.01 pulls with all of its force.
+without K, in a batch the steps until one pose has taken one: no step before it tells the forces, and ``Omega r``
+doesn't, as at w = 3e4 a target that has moved by 0.01 pulls with all of its force.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class PoseCost(NamedTuple):
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
-    """W (M,)."""
+    """Omega (M,)."""
     of_tasks: Component
     """The loss of the tasks."""
     cost: Component
@@ -144,7 +144,7 @@ class CostModel(NamedTuple):
     by_swings: Array
     """J with the columns of ``swings`` along normal and tangent."""
     by_tasks: Array
-    """J^T W J (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
+    """J^T Omega J (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
     motions: TreeMotions
     """Of the pose."""
     curvature: Array | None = None
@@ -153,7 +153,7 @@ class CostModel(NamedTuple):
     """``Loss.softening`` (T', N + S); None where K is."""
 
     def hessian(self) -> Array:
-        """Return J^T W J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
+        """Return J^T Omega J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
         if self.curvature is None:
             return self.by_tasks.copy()
         return self.by_tasks + self.swings.both_ways(self.curvature)
@@ -276,7 +276,6 @@ def forces_at(stack: TaskStack, model: CostModel, known: Array) -> Array:
     """Return the forces f (M,) at a pose.
 
     Args:
-        model: of the cost at the pose.
         known: (M,) those that the step before has led to in its model.
     """
     here, first = model.here, stack.first_rows

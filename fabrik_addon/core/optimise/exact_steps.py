@@ -7,7 +7,7 @@ import numpy as np
 from ..math.factorisation import damped_inverse
 from ..math.operations import Array, Component, Condition
 from .bounded_least_squares import BOUND_ROUNDS
-from .cost_model import bounds_of
+from .cost_model import bounds_of, product
 from .held_descent import descend_held
 from .task_stack import TaskStack
 from .tasks import State
@@ -52,8 +52,6 @@ def meet_all(
     to the residual (``MEETING_DAMPING``): the nearest state in the metric W^-1 but for the curvature of the tasks.
 
     Args:
-        stack: what is met.
-        start: near which.
         is_strict: whether lambda is that of met tasks in all steps: then all is met, or the state isn't taken.
         gives_up: whether no more steps are taken where two leave more than ``PROMISING`` of the residual.
     """
@@ -65,7 +63,7 @@ def meet_all(
             off = np.sqrt(squares) / max(1, residual.shape[-1])
             damping = LEAST_MEETING_DAMPING + (0.0 if is_strict else MEETING_DAMPING) * off
             back = _inverse_within_bounds(stack, state, residual, damping)
-        change = (back @ residual[..., None])[..., 0]
+        change = product(back, residual)
         state = stack.applied(state, (change.T * ops.where(goes_on, 1.0, 0.0)).T)
         residual = stack.residual(state)
         squares = (residual * residual).sum(-1)
@@ -86,7 +84,7 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damp
     rows, weights = swings.from_axes(stack.jacobian(state)), stack.weights + np.zeros((*stack.batch, 1))
     for _ in range(BOUND_ROUNDS):
         back = _pseudo_inverse(rows, weights, damping)
-        change = (back @ residual[..., None])[..., 0]
+        change = product(back, residual)
         is_out = (change > up) | (change < down)
         if not is_out.any():
             break

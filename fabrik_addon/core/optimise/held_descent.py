@@ -25,7 +25,7 @@ pole.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -94,23 +94,28 @@ class Held(NamedTuple):
     ``MOST_HOLDING``."""
 
 
-@dataclass
+class _Known(NamedTuple):
+    """What is known of a step."""
+
+    back: Array
+    """(N + S, M1) pseudo-inverse of the rows of h."""
+    are_held: bool
+    """Whether no force that holds h exceeds ``MOST_HOLDING``."""
+    is_whole: bool
+    """Whether the step along the poses that meet h is precise (``curved_posture``)."""
+
+
+@dataclass(frozen=True)
 class _Solve:
-    """A step without limits (``bounded_step.Solve``); keeps what the last call has found."""
+    """A step without limits (``bounded_step.Solve``)."""
 
     stack: TaskStack
     at_state: tuple[TreeMotions, Array]
     """Motions and J of the state."""
     damping: float
     pull: Pull
-    back: Array = field(init=False)
-    """(N + S, M1) pseudo-inverse of the rows of h."""
-    are_held: bool = False
-    """Whether no force that holds h exceeds ``MOST_HOLDING``."""
-    is_whole: bool = False
-    """Whether the step along the poses that meet h is precise (``curved_posture``)."""
 
-    def __call__(self, jacobian: Array, residual: Array, weights: Array, toward: Array) -> tuple[Array, Array]:
+    def __call__(self, jacobian: Array, residual: Array, weights: Array, toward: Array) -> tuple[Array, Array, _Known]:
         """Return the part of a step that meets h, and that along the poses that meet it."""
         first = self.stack.first_rows
         rows = jacobian[first]
@@ -118,14 +123,13 @@ class _Solve:
         normal = weighted @ rows.T
         least = PROJECTOR * float(normal.trace()) + 1e-12
         inverse, damped = damped_inverse(normal, np.array([least, least + self.damping]))
-        change, self.back = (damped @ residual[first]) @ weighted, weighted.T @ inverse
+        change, back = (damped @ residual[first]) @ weighted, weighted.T @ inverse
         pulled = toward * (weights > 0.0) + weights * (self.pull.forces @ jacobian[first.stop :])
-        forces = (self.stack.metric * pulled) @ -self.back
-        task = rows, self.back, change
-        along = pulled - self.back @ (rows @ pulled)
-        self.are_held = bool(np.abs(forces).max(initial=0.0) <= MOST_HOLDING)
-        along, self.is_whole = curved_posture(self.stack, self.at_state, task, weights, pulled, along, self.pull)
-        return change, along
+        forces = (self.stack.metric * pulled) @ -back
+        are_held = bool(np.abs(forces).max(initial=0.0) <= MOST_HOLDING)
+        along, task = pulled - back @ (rows @ pulled), (rows, back, change)
+        along, is_whole = curved_posture(self.stack, self.at_state, task, weights, pulled, along, self.pull)
+        return change, along, _Known(back, are_held, is_whole)
 
 
 class _Here(NamedTuple):
@@ -137,7 +141,7 @@ class _Here(NamedTuple):
     toward: Array
     """q0 - q (N + S,)."""
     weights: Array
-    """W of the rows of the pulls."""
+    """Omega of the rows of the pulls."""
     error: float
     """|h|."""
     cost: float
@@ -186,10 +190,10 @@ def descend_held(
         error = math.sqrt(residual[first] @ residual[first])
         return there._replace(residual=residual, error=error, cost=there.cost + PENALTY * (error - there.error))
 
-    here, taken, slow, solve = at(start), 0, 0, None
+    here, taken, slow, has_step = at(start), 0, 0, False
     radius = FIRST_RADIUS if here.residual[pulls].size else LONGEST
     for _ in range(steps):
-        if solve is None:
+        if not has_step:
             motions = stack.motions(here.state)
             jacobian = stack.jacobian(here.state, motions)
             rows, pulling = jacobian[pulls], here.residual[pulls]
@@ -198,27 +202,28 @@ def descend_held(
             pull = Pull(here.weights * pulling, radius, stiffness)
             damping = min(most_damping, here.error) * here.error + LEAST_DAMPING
             solve = _Solve(stack, (motions, jacobian), damping, pull)
-            by_tasks, along = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
+            by_tasks, along, known = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())
-        if solve.is_whole and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
-            return Held(here.state, taken, True, solve.are_held and here.error <= CLOSELY_MET)
+            has_step = True
+        if known.is_whole and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
+            return Held(here.state, taken, True, known.are_held and here.error <= CLOSELY_MET)
         share = min(1.0, radius / length)
         trial = at(stack.applied(here.state, share * change), here)
         if trial.cost >= here.cost:
             left = trial.residual[first] - (here.residual[first] - share * gained)
-            correction = solve.back @ left
+            correction = known.back @ left
             if correction @ correction < (share * length) ** 2:
                 trial = at(stack.applied(trial.state, correction), here)
-        is_last = solve.is_whole and share == 1.0 and largest <= LAST
+        is_last = known.is_whole and share == 1.0 and largest <= LAST
         if is_last and trial.error <= (EXACT if reference is None else CLOSELY_MET):
-            return Held(trial.state, taken + 1, True, solve.are_held)
+            return Held(trial.state, taken + 1, True, known.are_held)
         if trial.cost < here.cost:
             slow = slow + 1 if trial.error > max(UNMET, (1.0 - SLOW) * here.error) else 0
             if slow >= MOST_SLOW:
                 return Held(trial.state, taken + 1, True, False)
             radius = min(LONGEST, max(radius, 2.0 * share * length))
-            here, solve, taken = taken_from(trial) if poles else trial, None, taken + 1
+            here, has_step, taken = taken_from(trial) if poles else trial, False, taken + 1
         else:
             radius = 0.3 * share * length
             if radius < SHORTEST:

@@ -54,7 +54,7 @@ def step_by_rule(
             break
         if jacobian is None:
             jacobian = stack.jacobian(state)
-        change, _ = bounded_step(stack, state, jacobian, residual, partial(_solved, rule, damping))
+        change, *_ = bounded_step(stack, state, jacobian, residual, partial(_solved, rule, damping))
         change *= min(LONGEST_DAMPED_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
         trial = stack.applied(state, change)
         trial_residual = stack.residual(trial)
@@ -71,7 +71,7 @@ def step_by_rule(
 
 def _solved(
     rule: StackedRule, damping: float, jacobian: Array, residual: Array, weights: Array, toward: Array
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, None]:
     """Return the step W J^T y (N + S,) by a rule, and no posture task's part."""
     weighted = jacobian * weights
-    return weighted.T @ rule(weighted @ jacobian.T, residual, damping), np.zeros(len(weights))
+    return weighted.T @ rule(weighted @ jacobian.T, residual, damping), np.zeros(len(weights)), None

@@ -17,7 +17,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import distance_between, dot, norm, subtract
 from ..model.constrained_chain import ConstrainedPose
 from ..model.joint_limits import SwingTwist
-from .bounded_least_squares import bounded_step, descend, shortened
+from .bounded_least_squares import descend, shortened, step_within_limits
 
 FIRST_ROTATION_DAMPING = 0.12
 """Damping of the first step, in units of the squared length: it falls with every step that helps."""
@@ -110,10 +110,8 @@ def rotate_least(
     fewer than ``PATIENCE``: with so few the caller has no other starts.
 
     Args:
-        start: where to start from.
         reference: joint coordinates to stay near to. They are returned to the last bit if start and target are there.
         target: of the tip, from the root, in units of the chain's length.
-        termination: when the descent ends.
 
     Returns:
         pose after, distance from tip to target.
@@ -211,7 +209,7 @@ def _step(
     """
     here = pose.coordinates
     secondary = [share_back * (reference[j][axis] - here[j][axis]) for j, axis in pose.chain.free]
-    change, y = bounded_step(ops, pose, secondary, residual, damping)
+    change, y = step_within_limits(ops, pose, secondary, residual, damping)
     share, longest = shortened(ops, change)
     # damping * y is the residual that the step leaves: all of it where no free axis moves the tip that way.
     left = damping * norm(ops, y) / (norm(ops, residual) + TINY)

@@ -99,7 +99,7 @@ class LookAtTask(LookAt):
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residuals, but for their sign, change with each coordinate of the bones (3, N)."""
-        turned = motions.turned(self.bone)
+        turned = motions.axes_of(self.bone)
         moved = motions.of_joint(self.bone)[:, : len(turned)].T
         forward, toward, distance = self.directions(placed)
         head, point = _seen(self.axes, forward), _seen(self.axes, toward)

@@ -107,10 +107,8 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
     """Bring tips to the nearest positions to their targets that descents from given poses find.
 
     Args:
-        bones: of the poses.
         coordinates: (S, B, 3) where to start: half-sine about x, twist, half-sine about z; allowed by limits.
         targets: (S, 3).
-        steps: how the steps are taken.
 
     Returns:
         joint coordinates after, and distances (S,) from tip to target.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One Newton step on a quadratic model of a cost (``cost_model``), within limits.
 
-    (J^T W J + K + (1 + lambda) P) dq = J^T W r + P (q0 - q)
+    (J^T Omega J + K + (1 + lambda) P) dq = J^T Omega r + P (q0 - q)
 
 leads to the minimum of the model plus ``lambda dq^T P dq`` (after Marquardt 1963, with P for the diagonal of J^T J).
 Where the matrix isn't positive definite, stiffness is added to the coordinates that the step before took to their
@@ -25,8 +25,8 @@ ACTIVE_SET_ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""
 
 LEAST_CURVATURE = 1e-2
-"""Four times the least eigenvalue of J^T W J + K + (1 + lambda) P that counts as positive (``positive_inverse``): with
-a smaller one ``damped_step`` changes the matrix. The posture task's weights are 0.25 and more."""
+"""Four times the least eigenvalue of J^T Omega J + K + (1 + lambda) P that counts as positive (``positive_inverse``):
+with a smaller one ``damped_step`` changes the matrix. The posture task's weights are 0.25 and more."""
 
 LEAST_RAISED, MORE_DAMPING, DAMPING_ROUNDS = 4.0, 2.0, 12
 """The least value that lambda is raised to, the factor by which it is raised, and trials at most, until the second
@@ -47,7 +47,8 @@ Without it lambda rose to 2 near minima with coordinates at limits, and a foot t
 (bench row "body-paths") took 10.6 steps from pose to pose instead of 9.2."""
 
 LEAST_INVERSE = 1e-12
-"""A lower bound of the eigenvalues of the inverse of J^T W J + K + (1 + lambda) P: the first level's w is up to 1e9."""
+"""A lower bound of the eigenvalues of the inverse of J^T Omega J + K + (1 + lambda) P: the first level's w is up to
+1e9."""
 
 
 class Step(NamedTuple):
@@ -68,9 +69,9 @@ class Step(NamedTuple):
     def to_second_order(self, model: CostModel, off: Array) -> Array:
         """Return the change (..., N + S) that takes back what residuals are off by (..., M) after the step.
 
-        ``H^-1 J^T W off`` with the step's own second derivatives H: the second-order correction of a Newton step
-        (Nocedal and Wright, section 18.3), with tasks weighed by W instead of imposed. For least squares it is geodesic
-        acceleration (Transtrum and Sethna 2012).
+        ``H^-1 J^T Omega off`` with the step's own second derivatives H: the second-order correction of a Newton step
+        (Nocedal and Wright, section 18.3), with tasks weighed by Omega instead of imposed. For least squares it is
+        geodesic acceleration (Transtrum and Sethna 2012).
         """
         slope = product(model.by_swings.swapaxes(-1, -2), model.here.weights * off)
         return model.swings.to_axes(product(self.inverse, slope))
@@ -102,8 +103,6 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
     """Return a step that ends within limits; None where the second derivatives of a pose aren't positive definite.
 
     Args:
-        model: of the cost before the step.
-        damping: lambda.
         active: (..., 2, N + S) which coordinates the step before took to their upper, and to their lower limits.
     """
     here, swings, jacobian = model.here, model.swings, model.by_swings
@@ -159,9 +158,6 @@ def _within_bounds(
         inverse: (N + S, N + S) H^-1.
         without_bounds: (N + S,) H^-1 b.
         metric: (N + S,) (1 + lambda) P.
-        down: (N + S,).
-        up: (N + S,).
-        active: (2, N + S) of the step before.
     """
     above, below = active & np.isfinite([up, down])
     desired, is_optimal = without_bounds, False

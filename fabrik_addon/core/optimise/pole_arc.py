@@ -99,12 +99,12 @@ class PoleArc(NamedTuple):
 
     @property
     def _fade(self) -> Component:
-        """F."""
+        """The factor f."""
         return self.t * self.t * (3.0 - 2.0 * self.t)
 
     @property
     def _by_sine(self) -> Component:
-        """F'."""
+        """Its derivative f' by the sine."""
         return 6.0 * self.t * (1.0 - self.t) / self.width
 
     @property
@@ -139,11 +139,7 @@ class PoleArc(NamedTuple):
         return *self.bend.change(self.bend.u), scale(self.bend.e, 0.0 * self.distance)
 
     def gradient(self, is_height_constant: bool) -> Change:
-        """Return how ``phi f h`` changes with b, c and g.
-
-        Args:
-            is_height_constant: whether ``f h`` counts as a constant.
-        """
+        """Return how ``phi f h`` changes with b, c and g."""
         bend, pole, distance = self.bend, self.pole, self.distance
         raised, drawn = (0.0 if is_height_constant else self.angle * slope for slope in self.slopes)
         at_bend = combination(self.height / bend.across, bend.n, raised, bend.u)
@@ -210,9 +206,7 @@ def pole_arc(ops: Operations, bcg: Change, angle: Component, rounding: float, fa
     """Return the arc of a bend, a chord and a pole.
 
     Args:
-        ops: of the components.
         bcg: b, c and g, in the tree's units.
-        angle: pole angle, radians.
         rounding: r, in the tree's units.
         fade: sines of the angle from chord to pole up to which f is 0, and from which on it is 1.
     """

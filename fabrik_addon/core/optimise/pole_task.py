@@ -15,7 +15,7 @@ from ..math.quaternions import conjugate, multiply
 from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
 from ..model.constrained_chain import ConstrainedPose, place
 from ..model.joint_limits import clamp, swing_twist
-from .bounded_least_squares import bounded_step, descend, shortened, turning_axes
+from .bounded_least_squares import descend, shortened, step_within_limits, turning_axes
 
 POLE_ROUNDS = 16
 """Bound on the rotations toward the pole: each at least halves the angle to the pole, unless limits prevent that."""
@@ -143,7 +143,7 @@ def _pole_step(
     gradient = pole_gradient(ops, pose, (x, y, z))
     secondary = [weight * part for weight, part in zip(pose.chain.free_weights, gradient, strict=True)]
     zero = 0.0 * angle
-    change, _ = bounded_step(ops, pose, secondary, (zero, zero, zero), 1e-9 + zero)
+    change, _ = step_within_limits(ops, pose, secondary, (zero, zero, zero), 1e-9 + zero)
     gain = add_up(part * derivative for part, derivative in zip(change, gradient, strict=True))
     whole = ops.abs(angle) / (gain + 1e-12)
     share, _ = shortened(ops, [whole * part for part in change])

@@ -3,16 +3,16 @@
 """The posture part of a step that knows the curvature of the tasks: Newton's method in their null space.
 
 Near the end of a descent the tasks are met, and the pose moves along those that meet them toward the one nearest to the
-reference pose. That is the minimum of ``(q_reference - q)^T P (q_reference - q) / 2`` where the residuals stay 0, with
-``P = W^-1``. With the Lagrange multipliers mu and the change dq_t of the tasks' part of the step
+reference pose. This nearest pose is the minimum of ``(q0 - q)^T P (q0 - q) / 2`` where the residuals stay 0, with ``P =
+W^-1``. With the Lagrange multipliers mu and the change dq_t of the tasks' part of the step
 
-    mu = (J W J^T)^-1 J (q_reference - q),    K = sum of mu d^2p / dq^2
-    (P + K) z = P (q_reference - q) - K dq_t    in the null space of J
+    mu = (J W J^T)^-1 J (q0 - q),    K = sum of mu d^2p / dq^2
+    (P + K) z = P (q0 - q) - K dq_t    in the null space of J
 
 (sequential quadratic programming: Nocedal and Wright, section 18.1). Where tasks pull, their forces are part of the way
-``q_reference - q``, and K has the second derivatives of their losses, too. Conjugate gradients with the projector of
-the null space solve that (Gould, Hribar and Nocedal 2001, algorithm 6.1), and end where P + K isn't positive definite,
-or where z is as long as it may be (``Pull.radius``; Steihaug 1983).
+``q0 - q``, and K has the second derivatives of their losses, too. Conjugate gradients with the projector of the null
+space solve that (Gould, Hribar and Nocedal 2001, algorithm 6.1), and end where P + K isn't positive definite, or where
+z is as long as it may be (``Pull.radius``; Steihaug 1983).
 """
 
 import math
@@ -68,7 +68,7 @@ def curved_posture(
         at_state: motions, and J of all tasks (M + M2, N + S), of the state.
         task: J (M, N + S), its pseudo-inverse W J^T (J W J^T)^-1 (N + S, M), and dq_t (N + S,).
         weights: (N + S,) W; 0 of coordinates at their limits.
-        toward: q_reference - q.
+        toward: q0 - q.
         posture: z without K, the part of ``toward`` in the null space.
         pull: of the tasks below the first level (``held_descent``), whose forces are part of ``toward``.
     """

@@ -10,7 +10,7 @@ bone b from that state to a pose that meets all targets, any such pose has
 
 whatever the forces are. s(A), the largest trace that a rotation gives, is the sum of A's singular values, the least one
 with the sign of A's determinant (Wahba's problem 1965). Forces whose left side is greater than the right side prove
-that no pose meets all targets. That none are found proves nothing.
+that no pose meets all targets; where none are found, nothing is proven.
 """
 
 import math
@@ -27,7 +27,7 @@ STEPS, LENGTH = 20, 0.2
 20 are proven by the residuals themselves, and all after 4 steps."""
 
 
-def are_beyond_reach(tree: Tree, aims: Sequence[PositionTask], state: State) -> bool:
+def are_beyond_reach(tree: Tree, tasks: Sequence[PositionTask], state: State) -> bool:
     """Tell whether forces are found that prove that not all targets can be met.
 
     They start as the residuals in the state, and ascend the difference of both sides, which is concave: its gradient is
@@ -35,26 +35,26 @@ def are_beyond_reach(tree: Tree, aims: Sequence[PositionTask], state: State) -> 
 
     Args:
         tree: whose root is fixed; joint limits aren't looked at.
-        aims: effectors at points.
+        tasks: of effectors that should be at points.
         state: preferably a pose with the least distances from the targets.
     """
     structure, joints = tree.structure, state.placed.points
     moved = [j for j, parent in enumerate(structure.parents) if parent > 0 or (parent == 0 and not structure.is_anchor)]
-    ends = [aim.joint for aim in aims]
+    ends = [task.joint for task in tasks]
     paths = np.array([[float(joint in (end, *structure.above[end])) for joint in moved] for end in ends])
     parents = np.array(structure.parents)[moved]
-    places = joints[moved] - joints[parents]
-    forces = np.array([aim.target for aim in aims]) - joints[ends]
-    targets = forces + paths @ places
+    links = joints[moved] - joints[parents]
+    forces = np.array([task.target for task in tasks]) - joints[ends]
+    targets = forces + paths @ links
     for step in range(STEPS):
         bodies = np.zeros((len(joints), 3, 3))
-        np.add.at(bodies, parents, (paths.T @ forces)[:, :, None] * places[:, None])
+        np.add.at(bodies, parents, (paths.T @ forces)[:, :, None] * links[:, None])
         left, sizes, right = np.linalg.svd(bodies)
         signs = np.sign(np.linalg.det(left @ right))
         if (forces * targets).sum() > sizes[:, :2].sum() + signs @ sizes[:, 2] + 1e-9 * sizes.sum():
             return True
         left[:, :, 2] *= signs[:, None]
-        turned = ((left @ right)[parents] @ places[..., None])[..., 0]
+        turned = ((left @ right)[parents] @ links[..., None])[..., 0]
         gradient = targets - paths @ turned
         square = float((gradient * gradient).sum())
         if square == 0.0:

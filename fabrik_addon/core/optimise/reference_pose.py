@@ -39,18 +39,18 @@ def reference_pose(
 
 def _met_halfway(problem: TreeProblem, state: State) -> State:
     """Return the state in which joints that are to meet are as near to their weighted mean position as can be."""
-    if all(place.target is not None for place in problem.places):
+    if all(position.target is not None for position in problem.positions):
         return state
     tasks: list[tuple[Task, float]] = []
-    for place, weight in zip(problem.places, problem.weights, strict=True):
-        if place.target is not None:
-            tasks.append((place, weight))
+    for position, weight in zip(problem.positions, problem.weights, strict=True):
+        if position.target is not None:
+            tasks.append((position, weight))
             continue
-        (ax, ay, az), (bx, by, bz) = state.placed.joints[place.joint], state.placed.joints[place.meets]
-        other = _weight_at(problem, place.meets, weight)
+        (ax, ay, az), (bx, by, bz) = state.placed.joints[position.joint], state.placed.joints[position.meets]
+        other = _weight_at(problem, position.meets, weight)
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
-        tasks += [(PositionTask(place.joint, middle), weight), (PositionTask(place.meets, middle), other)]
+        tasks += [(PositionTask(position.joint, middle), weight), (PositionTask(position.meets, middle), other)]
     return descend_held(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS).state
 
 
@@ -64,8 +64,8 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
         return 1e6 * weight  # no bone moves it: the effector meets it where it is
     of_others = [
         other
-        for place, other in zip(problem.places, problem.weights, strict=True)
-        if joint in (place.joint, *structure.above[place.joint]) and place.meets != joint
+        for position, other in zip(problem.positions, problem.weights, strict=True)
+        if joint in (position.joint, *structure.above[position.joint]) and position.meets != joint
     ]
     return max(of_others, default=weight)
 
@@ -76,7 +76,7 @@ def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     away = problem.bending_away(bent)
     if not away:
         return bent
-    tips = [problem.places[number].joint for number in away]
+    tips = [problem.positions[number].joint for number in away]
     places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
     poles = [(problem.poles[number], 1.0) for number in away]
     return descend_held(TaskStack(problem.start.tree, [[*places, *poles]], False), bent, None, TREE_STEPS).state

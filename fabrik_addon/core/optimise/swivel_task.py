@@ -36,9 +36,9 @@ _Matrix: TypeAlias = Sequence[ScalarVector]
 
 
 class _Bend(NamedTuple):
-    """The residual, and how it changes with the elbow, the wrist, and a rotation vector of the chest."""
+    """The value, and how it changes with the elbow, the wrist, and a rotation vector of the chest."""
 
-    residual: float
+    value: float
     elbow: ScalarVector
     wrist: ScalarVector
     chest: ScalarVector
@@ -50,13 +50,13 @@ class SwivelTask:
 
     With the unit vector n from shoulder to wrist the model is ``v = a + B n``, in the frame of the chest. b is the
     vector from shoulder to elbow; b' and v' are the parts of b and v across n, phi is the angle from v' to b', and l is
-    the length of the arm. The residual is
+    the length of the arm. The value, which should be 0, is
 
         2 sin(psi / 2) (|b'| / l) |v'|^2 / (|v'|^2 + c^2),   psi = phi - phi_0 max(0, n . n_0)^2
 
     with n_0 and phi_0 of the pose before the pull. There psi is 0: the plane in which the arm bends is kept while the
     hand moves by little, and becomes the model's as the hand moves away. The sine, and the factors that are 0 where the
-    arm is straight and where v has no direction across n, make the residual continuous everywhere.
+    arm is straight and where v has no direction across n, make it continuous everywhere.
     """
 
     joints: list[int]
@@ -79,11 +79,11 @@ class SwivelTask:
         return self.joints
 
     def residual(self, placed: PlacedTree) -> tuple[float, ...]:
-        """Return the residual with the sign of the others: from here to where it should be."""
-        return (-self.bend(placed).residual,)
+        """Return the way from the value to 0."""
+        return (-self.bend(placed).value,)
 
     def bend(self, placed: PlacedTree) -> _Bend:
-        """Return the residual and its gradient; 0 where the wrist is at the shoulder, or v along n."""
+        """Return the value and its gradient; 0 where the wrist is at the shoulder, or v along n."""
         shoulder, elbow, wrist = placed.points[self.joints].tolist()
         chest = placed.matrices[self.bone].tolist()
         d, b = _from_to(shoulder, wrist), _from_to(shoulder, elbow)
@@ -145,7 +145,7 @@ class SwivelTask:
         bend = self.bend(placed)
         shoulder, elbow, wrist = motions.of_joints(self.joints)
         found: Array = bend.elbow @ (elbow - shoulder) + bend.wrist @ (wrist - shoulder)
-        turning = motions.turned(self.bone)
+        turning = motions.axes_of(self.bone)
         found[: len(turning)] += turning @ bend.chest
         return found[None]
 

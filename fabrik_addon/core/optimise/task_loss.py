@@ -171,7 +171,7 @@ class Loss:
     most_forces: Array
     """(T,) F; infinite where the loss is w r^2."""
     are_stiff: Sequence[bool]
-    """Which of them are looks or stiff poles: the derivative of their force counts as W (``softening``)."""
+    """Which of them are looks or stiff poles: the derivative of their force counts as Omega (``softening``)."""
     are_poles_stiff: bool = False
     """Whether poles are so, and have no part in K: in descents that don't begin with the forces of a solution near it.
 
@@ -197,12 +197,12 @@ class Loss:
 
     @cached_property
     def _soft(self) -> tuple[NDArray[np.intp], Array]:
-        """Which tasks have a force whose derivative isn't W, and 1 / F of those."""
+        """Which tasks have a force whose derivative isn't Omega, and 1 / F of those."""
         rows = np.flatnonzero(np.isfinite(self.most_forces) & ~np.array(self.are_stiff, bool))
         return rows, 1.0 / self.most_forces[rows]
 
     def of(self, residual: Array) -> tuple[Component, Array]:
-        """Return the loss of all tasks, and W (..., M), for residuals (..., M).
+        """Return the loss of all tasks, and Omega (..., M), for residuals (..., M).
 
         ``2 F delta (s - 1) = 2 w r^2 / (s + 1)`` with ``s = sqrt(1 + (r / delta)^2)``, which is 1 where F is infinite.
         """
@@ -212,13 +212,13 @@ class Loss:
         return found, (self.weights / roots).take(self._tasks, -1)
 
     def softening(self, jacobian: Array, residual: Array, weights: Array) -> Array:
-        """Return S (..., T', N + S): half the second derivatives of the loss are ``J^T W J - S^T S``.
+        """Return G (..., T', N + S): half the second derivatives of the loss are ``J^T Omega J - G^T G``.
 
-        A row of S is of one of the T' tasks whose forces are bounded, and not stiff. The force of a task is ``W r``
-        with ``W = w / sqrt(1 + (r / delta)^2)``, and its derivative by r is ``W - W^3 / F^2 r r^T``: far from the
-        target the force hardly grows with the distance. With the derivative W a hand's path beyond reach (bench row
+        A row of G is of one of the T' tasks whose forces are bounded, and not stiff. The force of a task is ``o r``
+        with ``o = w / sqrt(1 + (r / delta)^2)``, and its derivative by r is ``o - o^3 / F^2 r r^T``: far from the
+        target the force hardly grows with the distance. With the derivative o a hand's path beyond reach (bench row
         "bake-body", "low") took 10 steps from frame to frame instead of 2.7, and descents ended up to 0.45 degrees
-        short of their minima instead of 0.06. The derivative of a look is W: its small bound leaves nearly nothing of
+        short of their minima instead of 0.06. The derivative of a look is o: its small bound leaves nearly nothing of
         the difference, and *Bake Body* used up its steps 18 degrees off.
         """
         soft, inverse_forces = self._soft
@@ -239,15 +239,8 @@ class Loss:
 
 
 def loss_of(stack: TaskStack, firmness: Firmness, are_poles_stiff: bool = False) -> Loss:
-    """Return the loss of a descent's tasks.
-
-    Args:
-        stack: the tasks.
-        firmness: weights and forces of the levels.
-        are_poles_stiff: ``Loss.are_poles_stiff``.
-    """
-    sizes: list[int] = []
-    weights, most_forces, are_stiff = [], [], []
+    """Return the loss of a descent's tasks."""
+    found: list[tuple[int, float, float, bool]] = []
     for number, level in enumerate(stack.levels):
         own = min(number, len(firmness.weights) - 1)
         for task, _ in level:
@@ -256,14 +249,8 @@ def loss_of(stack: TaskStack, firmness: Firmness, are_poles_stiff: bool = False)
                 weight, force, size = LOOK_AT_WEIGHT, LOOK_AT_FORCE, 1
             elif isinstance(task, PoleTask):
                 force = 2.0 * POLE_FORCE / max(2, len(task.joints) - 2)
-            for _ in range(0, task.rows, size):
-                sizes.append(size)
-                weights.append(weight)
-                most_forces.append(force)
-                are_stiff.append(isinstance(task, LookAtTask) or (are_poles_stiff and isinstance(task, PoleTask)))
-    for task, _ in stack.preferences:
-        sizes.append(task.rows)
-        weights.append(1.0)
-        most_forces.append(math.inf)
-        are_stiff.append(False)
+            is_stiff = isinstance(task, LookAtTask) or (are_poles_stiff and isinstance(task, PoleTask))
+            found += [(size, weight, force, is_stiff)] * (task.rows // size)
+    found += [(task.rows, 1.0, math.inf, False) for task, _ in stack.preferences]
+    sizes, weights, most_forces, are_stiff = zip(*found, strict=True) if found else ((), (), (), ())
     return Loss(sizes, np.array(weights), np.array(most_forces), are_stiff, are_poles_stiff)

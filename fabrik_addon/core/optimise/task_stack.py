@@ -35,7 +35,7 @@ class TaskStack:
     levels: Sequence[Sequence[tuple[Task, Component]]]
     """Tasks with their weights within their level; the first level comes before all others. Of many poses tasks and
     weights have arrays (F,) where those of one pose have floats (``batched_descent``)."""
-    moves_roots: bool
+    moves_root: bool
     preferences: Sequence[tuple[Task, Component]] = ()
     """Tasks with their weights beside the posture task, for a descent by weight."""
     batch: tuple[int, ...] = ()
@@ -82,7 +82,7 @@ class TaskStack:
     @cached_property
     def shift_count(self) -> int:
         """Columns of the roots' shifts."""
-        return 3 * len(self.tree.structure.roots) if self.moves_roots else 0
+        return 3 * len(self.tree.structure.roots) if self.moves_root else 0
 
     @cached_property
     def weights(self) -> Array:
@@ -97,22 +97,17 @@ class TaskStack:
         return np.concatenate([own, np.ones(self.shift_count)])
 
     @cached_property
-    def inverse_posture_weights(self) -> Array:
-        """(N + S,) P^-1, inverse weights in the posture task: W / p with p = ``Tree.posture_weights``.
+    def posture_weights(self) -> Array:
+        """(N + S,) P, weights of the squared coordinates in the posture task: p / W with p = ``Tree.posture_weights``.
 
-        Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P^-1 is W.
+        Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P is W^-1.
         """
         if self.bone_weights is not None:
-            return self.weights
+            return 1.0 / self.weights
         own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
         shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
-        return self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])]
-
-    @cached_property
-    def posture_weights(self) -> Array:
-        """(N + S,) P, weights of the squared coordinates in the posture task."""
-        return 1.0 / self.inverse_posture_weights
+        return 1.0 / (self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])])
 
     @cached_property
     def joints(self) -> list[int]:
@@ -140,7 +135,7 @@ class TaskStack:
         self, levels: Sequence[Sequence[tuple[Task, Component]]], preferences: Sequence[tuple[Task, Component]] = ()
     ) -> TaskStack:
         """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = TaskStack(self.tree, levels, self.moves_roots, preferences, self.batch, self.bone_weights)
+        made = TaskStack(self.tree, levels, self.moves_root, preferences, self.batch, self.bone_weights)
         made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
         return made
 
@@ -285,10 +280,7 @@ class TaskStack:
         with poles), and beside a fixed root, low, with poles and without pins and limits, 20 instead of 79.
 
         Args:
-            motions: of the state.
-            jacobian: J (M, N + S) of the state.
-            forces: (M,) ``W r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
-            with_poles: whether the part of poles is in it.
+            forces: (M,) ``Omega r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
         """
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]
@@ -320,7 +312,7 @@ class TaskStack:
         return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
 
     def to_reference(self, state: State, reference: State | None) -> Array:
-        """Return q_reference - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
+        """Return q0 - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
             return np.zeros((*self.batch, len(self.weights)))
         way = self.tree.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
@@ -373,5 +365,5 @@ def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
     return isinstance(task, OrientationTask) and task.axis is None
 
 
-_OF_TREE = ("weights", "inverse_posture_weights", "posture_weights", "metric", "ends")
+_OF_TREE = ("weights", "posture_weights", "metric", "ends")
 """The cached properties of a stack that don't depend on its tasks."""

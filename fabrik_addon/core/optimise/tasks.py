@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tasks of a tree: position, orientation, pole, each with its residual; and a state of the tree, one pose."""
+"""The tasks of a tree: position, orientation, pole; and a state of the tree, one pose.
+
+A task has a residual at a pose, which has ``rows`` components, and its Jacobian, for which it needs the motions of its
+``moved_joints``. Some have more: ``off``, the angle to where they are met; ``partly``, the task that asks for a share
+of the residual; and their part of K, by ``moments`` of their forces and by their ``own_curvature``.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +131,7 @@ class OrientationTask:
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how the residual, but for its sign, changes with each coordinate of the bones (3, N)."""
-        axes = motions.turned(self.bone)
+        axes = motions.axes_of(self.bone)
         if self.axis is not None:
             pointing = np.array(rotate(placed.frame(self.bone), self.axis))
             axes = axes - np.outer(axes @ pointing, pointing)
@@ -191,7 +196,7 @@ class PoleTask:
     _last: list[tuple[PlacedTree, PoleArc]] = field(default_factory=list, init=False, repr=False, compare=False)
     """The pose whose ``arc`` was asked for last, and what it is."""
     _last_moved: list[tuple[TreeMotions, Array]] = field(default_factory=list, init=False, repr=False, compare=False)
-    """The same of ``_moved``."""
+    """The motions whose ``_moved`` was asked for last, and what it is."""
     rows = 1
 
     @property

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
@@ -68,18 +69,20 @@ ROUNDING = 1e-12
 Level: TypeAlias = list[tuple[Task, float]]
 """Tasks with their weights."""
 
+_Value = TypeVar("_Value")
+
 
 @dataclass(frozen=True)
 class TreeProblem:
     """Goals of one pose in the tree's units, seen from the first joint."""
 
     start: StartTree
-    aims: list[PositionTask]
-    """Where each effector should be."""
-    places: list[PositionTask]
-    """Where each effector is brought: softness keeps it short of full extension."""
+    uneased: list[PositionTask]
+    """Of each effector, at its own target."""
+    positions: list[PositionTask]
+    """Of each effector, eased: softness keeps it short of full extension."""
     is_away: list[bool]
-    """Which aims are out of reach, or so far that softness holds back."""
+    """Which targets are out of reach, or so far that softness keeps the effector from them."""
     secondary: list[PoleTask | OrientationTask]
     """Poles and rotations."""
     poles: dict[int, PoleTask]
@@ -114,8 +117,8 @@ class TreeProblem:
 
     def is_proven_unmet(self, state: State) -> bool:
         """Tell whether it is proven that not all targets can be met, from a state that is as near to them as found."""
-        aims = [place for place in self.places if place.target is not None and place.slack == 0.0]
-        return not self.moves_root and bool(aims) and are_beyond_reach(self.start.tree, aims, state)
+        at_points = [task for task in self.positions if task.target is not None and task.slack == 0.0]
+        return not self.moves_root and bool(at_points) and are_beyond_reach(self.start.tree, at_points, state)
 
     @cached_property
     def reach_weights(self) -> list[float]:
@@ -135,19 +138,21 @@ class TreeProblem:
         pins: Level = [(task, 1.0) for task in held]
         targets: Level = []
         for task, weight, reduced, pinned in zip(
-            self.places, self.weights, self.reach_weights, self.pinned, strict=True
+            self.positions, self.weights, self.reach_weights, self.pinned, strict=True
         ):
             (pins if pinned else targets).append((task, weight if pinned else reduced))
         last: Level = [(task, 1.0) for task in self.secondary if not any(task is each for each in held)]
-        return [sorted(level, key=_order) for level in (pins, targets, last) if level]
+        return [level for level in (pins, targets, last) if level]
 
     def _levels_of(self, priorities: Sequence[int]) -> list[Level]:
         """Return the tasks with weights, by the effectors' own priorities (``Goals.priorities``); poles don't count."""
         levels: dict[int, Level] = {}
         goals = self.goals
-        for number, (place, weight, priority) in enumerate(zip(self.places, self.weights, priorities, strict=True)):
+        for number, (position, weight, priority) in enumerate(
+            zip(self.positions, self.weights, priorities, strict=True)
+        ):
             if math.isfinite(self.tolerances[number]):
-                levels.setdefault(priority, []).append((place, weight))
+                levels.setdefault(priority, []).append((position, weight))
             if number in self.rotations:
                 level = priority if self.pinned[number] else priority + 1
                 levels.setdefault(level, []).append((self.rotations[number], weight))
@@ -162,7 +167,7 @@ class TreeProblem:
             if not levels:
                 levels[0] = []  # the first level is met before anything else, which a look is never
             levels.setdefault(goals.look_at.priority, []).append((self.look_at, 1.0))
-        return [sorted(levels[level], key=_order) for level in sorted(levels)]
+        return [levels[level] for level in sorted(levels)]
 
     def stack(self) -> TaskStack:
         """Return the tasks by level, and the swivels beside the posture task."""
@@ -178,26 +183,23 @@ class TreeProblem:
         """
         nearly: Level = []
         others: Level = []
-        for place, weight, distance in zip(self.places, self.reach_weights, self.distances(state), strict=True):
-            (nearly if distance <= most else others).append((place, weight))
+        for position, weight, distance in zip(self.positions, self.reach_weights, self.distances(state), strict=True):
+            (nearly if distance <= most else others).append((position, weight))
         rounded: Level = [
             (replace(task, rounding=POLE_ROUNDING) if isinstance(task, PoleTask) else task, 1.0)
             for task in self.secondary
         ]
-        first_met, together = (
-            self._stack_of([sorted(level, key=_order) for level in levels])
-            for levels in ([nearly, others, rounded], [[], [*nearly, *others], rounded])
-        )
-        return first_met, together
+        return self._stack_of([nearly, others, rounded]), self._stack_of([[], [*nearly, *others], rounded])
 
     def by_reach(self) -> list[Level]:
         """Return the targets within reach, those beyond reach, and poles and rotations."""
         levels: list[Level] = [[], [], [(task, 1.0) for task in self.secondary]]
-        for place, weight, excess in zip(self.places, self.reach_weights, self.beyond_reach, strict=True):
-            levels[excess > 0.0].append((place, weight))
+        for position, weight, excess in zip(self.positions, self.reach_weights, self.beyond_reach, strict=True):
+            levels[excess > 0.0].append((position, weight))
         return [sorted(each, key=_order) for each in levels]
 
     def _stack_of(self, levels: list[Level]) -> TaskStack:
+        levels = [sorted(level, key=_order) for level in levels]
         swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
         return TaskStack(self.start.tree, levels, self.moves_root, swivels, (), self._bone_weights)
 
@@ -224,9 +226,14 @@ class TreeProblem:
         state.__dict__["placed"] = self.start.placed
         return state
 
+    def effectors_beyond(self, joint: int) -> list[int]:
+        """Return the joints of the effectors at a joint, or on bones that hang on it."""
+        above = self.start.tree.structure.above
+        return [task.joint for task in self.positions if joint in (task.joint, *above[task.joint])]
+
     def distances(self, state: State) -> list[float]:
         """Return the distance of each effector from where it is brought."""
-        return [math.hypot(*place.residual(state.placed)) for place in self.places]
+        return [math.hypot(*position.residual(state.placed)) for position in self.positions]
 
     def farthest(self, state: State) -> float:
         """Return the largest distance of an effector that has a target from where it is brought."""
@@ -277,8 +284,7 @@ class TreeProblem:
         structure, least = self.start.tree.structure, WELL_BENT if is_firm else LEAST_BENT
         for task in self.poles.values():
             bone, tip = task.joints[0], task.joints[-1]
-            carries = (place.joint for place in self.places if bone in (place.joint, *structure.above[place.joint]))
-            if any(joint != tip for joint in carries):
+            if any(joint != tip for joint in self.effectors_beyond(bone)):
                 continue
             angle, size, *_ = task.arc(state.placed)
             if SCALAR.abs(angle) <= WRONG_SIDE or size <= least:
@@ -304,13 +310,12 @@ class TreeProblem:
         round of a hand's path left the knees off by 2.6 degrees instead of 0.01.
         """
         state = self.turned_to_poles(state)
-        above = self.start.tree.structure.above
         for number, task in self.poles.items():
-            tip, end = task.joints[-1], self.places[number].joint
-            others = (place.joint for place in self.places if task.joints[0] in (place.joint, *above[place.joint]))
+            tip, end = task.joints[-1], self.positions[number].joint
             angle, size, *_ = task.arc(state.placed)
             is_away = SCALAR.abs(angle) > WRONG_SIDE and size > LEAST_BENT
-            if is_away and end != tip and all(joint in (tip, end) for joint in others):
+            carried = self.effectors_beyond(task.joints[0])
+            if is_away and end != tip and all(joint in (tip, end) for joint in carried):
                 state = self._bent_through(state, task)
         return state
 
@@ -333,7 +338,7 @@ class TreeProblem:
     def is_limited(self, number: int) -> bool:
         """Tell whether an effector hangs on a bone that isn't free."""
         structure = self.start.tree.structure
-        return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.places[number].joint])
+        return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.positions[number].joint])
 
 
 def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
@@ -366,26 +371,26 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
     """Return the goals of one pose as tasks."""
     chain, tree = start.chain, start.tree
     tips = chain.tips.tolist()
-    meets = [-1] * len(tips) if goals.meets is None else goals.meets.tolist()
+    meets = _each(goals.meets, len(tips), -1)
     targets = _points(start, goals.targets, "target")
     for number, met in enumerate(meets):
         if met >= 0 and not tree.structure.supporting_bones[met] and not options.moves_root:
             targets[number], meets[number] = start.points[met], -1  # a joint that can't move is a fixed target
-    aims = [
+    uneased = [
         PositionTask(tip, None if met >= 0 else target, met)
         for tip, target, met in zip(tips, targets, meets, strict=True)
     ]
-    softness = [options.softness] * len(tips) if goals.softness is None else goals.softness.tolist()
-    slack = [0.0] * len(tips) if goals.slack is None else goals.slack.tolist()
+    softness = _each(goals.softness, len(tips), options.softness)
+    slack = _each(goals.slack, len(tips), 0.0)
     for number in range(len(tips)):
         if not 0.0 <= softness[number] <= 1.0:
             raise chain.refusal(number, "softness", f"is {softness[number]:g}: it must be from 0 to 1")
         if not 0.0 <= slack[number] < math.inf:
             raise chain.refusal(number, "slack", f"is {slack[number]:g}: it must be at least 0, and finite")
-    places, eased = (aims, [False] * len(tips)) if options.moves_root else _eased_places(start, aims, softness)
+    positions, eased = (uneased, [False] * len(tips)) if options.moves_root else _eased(start, uneased, softness)
     if goals.slack is not None:
-        places = [replace(place, slack=distance / start.unit) for place, distance in zip(places, slack, strict=True)]
-    pinned = [False] * len(tips) if goals.pinned is None else [bool(pin) for pin in goals.pinned]
+        positions = [replace(task, slack=most / start.unit) for task, most in zip(positions, slack, strict=True)]
+    pinned = _each(goals.pinned, len(tips), False)
     rotations = _rotation_tasks(start, goals)
     has_position = _chosen(goals.with_positions, len(tips))
     tolerances = [
@@ -393,21 +398,22 @@ def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProble
         for number, length in enumerate(start.own_lengths)
     ]
     poles = _pole_tasks(start, goals, [task.bone for task in rotations.values()])
-    aims_beyond_reach = _beyond_reach(start, aims, [False] * len(tips), not options.moves_root)
+    targets_beyond_reach = _beyond_reach(start, uneased, [False] * len(tips), not options.moves_root)
     is_away = [
-        excess > tolerance or soft for excess, tolerance, soft in zip(aims_beyond_reach, tolerances, eased, strict=True)
+        excess > tolerance or soft
+        for excess, tolerance, soft in zip(targets_beyond_reach, tolerances, eased, strict=True)
     ]
     problem = TreeProblem(
         start=start,
-        aims=aims,
-        places=places,
+        uneased=uneased,
+        positions=positions,
         is_away=is_away,
         secondary=[*rotations.values(), *poles.values()],
         poles=poles,
         rotations=rotations,
         weights=chain.weights.tolist(),
         pinned=pinned,
-        beyond_reach=_beyond_reach(start, places, pinned, not options.moves_root),
+        beyond_reach=_beyond_reach(start, positions, pinned, not options.moves_root),
         tolerances=tolerances,
         moves_root=options.moves_root,
         is_weighed=is_weighed(chain, goals),
@@ -436,27 +442,27 @@ def _with_body_tasks(problem: TreeProblem) -> TreeProblem:
     )
 
 
-def _eased_places(
-    start: StartTree, aims: Sequence[PositionTask], softness: Sequence[float]
+def _eased(
+    start: StartTree, uneased: Sequence[PositionTask], softness: Sequence[float]
 ) -> tuple[list[PositionTask], list[bool]]:
-    """Return where effectors of a tree with a fixed root are brought, and whether softness keeps each from its aim.
+    """Return where effectors of a tree with a fixed root are brought, and whether softness keeps each from its target.
 
     Of several roots that hang on an anchor the one counts from which the way to the effector starts.
     """
-    places: list[PositionTask] = []
+    positions: list[PositionTask] = []
     eased: list[bool] = []
-    for aim, soft in zip(aims, softness, strict=True):
-        if aim.target is None:
-            places.append(aim)
+    for task, soft in zip(uneased, softness, strict=True):
+        if task.target is None:
+            positions.append(task)
             eased.append(False)
             continue
-        base, lengths = _lengths_between(start.tree, 0, aim.joint)
+        base, lengths = _lengths_between(start.tree, 0, task.joint)
         (rx, ry, rz), reach = start.points[base], sum(lengths) or 1.0
-        seen = relative_to(aim.target, start.points[base], reach)
+        seen = relative_to(task.target, start.points[base], reach)
         eased.append(bool(is_eased(SCALAR, seen, soft)))
         x, y, z = scale(soft_target(SCALAR, seen, soft), reach)
-        places.append(PositionTask(aim.joint, (rx + x, ry + y, rz + z)))
-    return places, eased
+        positions.append(PositionTask(task.joint, (rx + x, ry + y, rz + z)))
+    return positions, eased
 
 
 def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask]:
@@ -465,16 +471,16 @@ def _rotation_tasks(start: StartTree, goals: Goals) -> dict[int, OrientationTask
         return {}
     chain = start.chain
     tips = chain.tips.tolist()
-    rows = SCALAR.split(goals.rotations, ())
-    found = {}
+    rows, found = SCALAR.split(goals.rotations, ()), {}
+    axes = _each(goals.rotation_axes, len(tips), (0.0, 0.0, 0.0))
+    bounds = _each(goals.rotation_bounds, len(tips), math.inf)
     for number in _chosen(goals.with_rotations, len(tips)):
         if fault := rotation_fault(SCALAR, rows[number]):
             raise chain.refusal(number, "rotation goal", fault)
-        x, y, z = (0.0, 0.0, 0.0) if goals.rotation_axes is None else goals.rotation_axes[number].tolist()
+        (x, y, z), bound = axes[number], bounds[number]
         axis = (x, y, z) if x or y or z else None
         if axis is not None and rotation_fault(SCALAR, (0.0, x, y, z)):
             raise chain.refusal(number, "rotation axis", "is not a unit vector")
-        bound = math.inf if goals.rotation_bounds is None else float(goals.rotation_bounds[number])
         if not bound > 0.0:
             raise chain.refusal(number, "rotation bound", f"is {bound:g}: it must be more than 0")
         found[number] = OrientationTask(start.tree.structure.parents[tips[number]], rows[number], axis, bound)
@@ -493,19 +499,24 @@ def _pole_tasks(start: StartTree, goals: Goals, oriented: Sequence[int]) -> dict
     tips = chain.tips.tolist()
     points = _points(start, goals.poles, "pole target", goals.with_poles)
     rounding, fade = (POLE_ROUNDING, POLE_FADE_BESIDE_PINS) if is_weighed(chain, goals) else (0.0, POLE_FADE)
+    angles, pole_joints = _each(goals.pole_angles, len(tips), 0.0), _each(goals.pole_joints, len(tips), 0)
     found = {}
     for number in _chosen(goals.with_poles, len(tips)):
-        angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[number])
-        if not math.isfinite(angle):
+        if not math.isfinite(angles[number]):
             raise chain.refusal(number, "pole angle")
         way = start.way(chain.start_joints[number], tips[number])
         if len(way) > 1 and way[-2] in oriented:
             way = way[:-1]
-        bent = 0 if goals.pole_joints is None else int(goals.pole_joints[number])
-        way = way[bent - 1 : bent + 2] if bent else way
+        if bent := pole_joints[number]:
+            way = way[bent - 1 : bent + 2]
         if len(way) > 2:
-            found[number] = PoleTask(way, points[number], angle, rounding, fade)
+            found[number] = PoleTask(way, points[number], angles[number], rounding, fade)
     return found
+
+
+def _each(values: NDArray[Any] | None, count: int, default: _Value) -> list[_Value]:
+    """Return a goal's values by effector, the default for all where none are given."""
+    return [default] * count if values is None else values.tolist()
 
 
 def _chosen(mask: Mask | None, count: int) -> list[int]:
@@ -525,7 +536,7 @@ def _points(start: StartTree, rows: Array, kind: str, mask: Mask | None = None) 
 
 
 def _beyond_reach(
-    start: StartTree, places: Sequence[PositionTask], pinned: Sequence[bool], is_root_fixed: bool
+    start: StartTree, positions: Sequence[PositionTask], pinned: Sequence[bool], is_root_fixed: bool
 ) -> list[float]:
     """Return by how much the links on the way are too short, or too unequal, to reach each target.
 
@@ -535,21 +546,21 @@ def _beyond_reach(
     tree = start.tree
     fixed: list[tuple[int, Vector]] = [(0, start.points[0])] if is_root_fixed else []
     fixed += [
-        (place.joint, place.target)
-        for place, pin in zip(places, pinned, strict=True)
-        if pin and place.target is not None
+        (position.joint, position.target)
+        for position, pin in zip(positions, pinned, strict=True)
+        if pin and position.target is not None
     ]
     found = []
-    for place in places:
+    for position in positions:
         most = 0.0
-        if place.target is not None:
+        if position.target is not None:
             for joint, point in fixed:
-                if joint != place.joint:
-                    base, lengths = _lengths_between(tree, joint, place.joint)
-                    distance = math.dist(place.target, start.points[base] if joint == 0 else point)
+                if joint != position.joint:
+                    base, lengths = _lengths_between(tree, joint, position.joint)
+                    distance = math.dist(position.target, start.points[base] if joint == 0 else point)
                     most = max(most, distance - sum(lengths), 2.0 * max(lengths) - sum(lengths) - distance)
         elif is_root_fixed or not tree.structure.is_anchor:
-            _, lengths = _lengths_between(tree, place.meets, place.joint)
+            _, lengths = _lengths_between(tree, position.meets, position.joint)
             most = 2.0 * max(lengths) - sum(lengths)
         found.append(most if most > ROUNDING else 0.0)
     return found

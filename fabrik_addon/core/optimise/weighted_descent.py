@@ -29,10 +29,10 @@ RAISED_LAMBDA = 1e-4
 """Least lambda that is multiplied where a step doesn't reduce the cost, far from the solution."""
 
 RAISED_IN_MOVE = 1.0
-"""The same from the solution of a move or frame before. Below 1 a step hardly changes with lambda: the tasks' part of
-its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of 24 drags) instead of 5.6.
-Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with straight limbs, turned far,
-one more isn't found with 1."""
+"""``RAISED_LAMBDA`` of a descent from the solution of a move or frame before. Below 1 a step hardly changes with
+lambda: the tasks' part of its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of
+24 drags) instead of 5.6. Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with
+straight limbs, turned far, one more isn't found with 1."""
 
 CONVERGED = 2e-4
 """Largest change of a coordinate, times 1 + lambda, that counts as none: 0.01 degrees. With 1e-6 a move of a drag took
@@ -46,13 +46,13 @@ that times the share e by which its gain is not the model's. The step after it w
 root, and back, rotated bones by up to 0.18 degrees less or more than on the way out (8 paths), with this by 0.11."""
 
 CORRECTIONS, CORRECTED = 3, 1e-5
-"""Corrections of a trial at most (``Step.to_second_order``); and ``off^T W off`` over the model's gain, off the
+"""Corrections of a trial at most (``Step.to_second_order``); and ``off^T Omega off`` over the model's gain, off the
 residual minus that of the model, up to which a trial isn't corrected. With corrections to the first level alone paths
 of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead of 4.4 (means of seeded paths). With 1e-3
 bones of a Y that was solved in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
 
 STIFF = 0.5
-"""W over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
+"""Omega over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
 task: its force is less than 0.87 of its bound. With all tasks corrected frames of a Y with a pin whose targets are
 beyond reach took 10 steps instead of 6.5."""
 
@@ -107,8 +107,6 @@ def least_cost(
         start: coordinates and shifts to start from, within limits.
         reference: coordinates and shifts that the posture task stays near to.
         steps: trials at most.
-        firmness: weights and forces of the levels.
-        begins: what is known of the pose to start from.
         within: largest difference of a coordinate from the reference pose's, beyond which the descent ends.
     """
     descent = _Descent(stack, start, reference, firmness, begins)
@@ -122,16 +120,7 @@ def least_cost(
 
 
 class _Descent:
-    """Where a descent is, and what it knows from the steps before."""
-
-    here: PoseCost
-    """The pose after the last step that was taken."""
-    taken: Component
-    """How many steps were taken."""
-    is_done: Condition
-    """Whether the descent has ended."""
-    forces: Array
-    """The forces of the tasks at the pose (``cost_model``)."""
+    """Where a descent is (``here``, after the last step that was taken), and what it knows from the steps before."""
 
     def __init__(self, stack: TaskStack, start: State, reference: State, firmness: Firmness, begins: Beginning) -> None:
         self._stack, self._ops, self._reference, self._firmness = stack, stack.ops, reference, firmness
@@ -158,9 +147,9 @@ class _Descent:
         """Take a step if it reduces the cost, and change lambda by the ratio of the actual to the modelled reduction.
 
         The last step, by which no coordinate changes by more than ``CONVERGED``, is taken without another evaluation:
-        on closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. So is,
-        where the last pose of a batch ends thus, one up to ``SETTLED`` of poses that have ended before: of 100 frames
-        one was 0.15 degrees off without it.
+        on closed paths of a hand, dragged once each way, bones were 0.08 degrees apart without it, 0.02 with it. As the
+        last pose of a batch takes its last step, the poses that have ended before take one more, of up to ``SETTLED``:
+        of 100 frames one was 0.15 degrees off without it.
         """
         ops = self._ops
         self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
@@ -226,10 +215,8 @@ class _Descent:
         that of the others. Tasks whose forces are near their bounds (``STIFF``) aren't stiff.
 
         Args:
-            step: that has led to the trial.
-            trial: the pose after it.
             left: (..., M) residuals that the model leaves.
-            most: ``off^T W off`` up to which a trial isn't corrected.
+            most: ``off^T Omega off`` up to which a trial isn't corrected.
         """
         ops, weights = self._ops, self.here.weights
         is_stiff = weights > STIFF * self._loss.row_weights

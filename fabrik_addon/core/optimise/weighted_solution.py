@@ -37,7 +37,7 @@ in the change."""
 
 FEW_STEPS = 8
 """Trials in which a descent that is said to begin far from a solution may converge near its beginning: in a press of
-Solve where a target has moved a little. Without that the core took 3.2 ms instead of 2.2 (bench row "body-path"). They
+Solve where a target has moved a little. Without them the core took 3.2 ms instead of 2.2 (bench row "body-path"). They
 end with the first one that leads farther than ``SHORT_STEP``: with all of them seeded paths of Rigify's human took 17.1
 steps from rest instead of 13.5."""
 
@@ -70,7 +70,7 @@ class Descended(NamedTuple):
     """How many were taken after a comparison of costs."""
     is_converged: bool
     """Whether the descent has ended by itself."""
-    by_weight: State
+    by_weight: State | None
     """Where the descent of the next frame starts: the state before what was nearly met was met exactly."""
     of_targets: State | None = None
     """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
@@ -101,11 +101,7 @@ def descend_by_weight(
     """Bring a pose to the least cost of the tasks and the distance from a reference pose.
 
     Args:
-        stack: tasks by level, and a tree with posture weights.
-        start: coordinates and shifts to start from, within limits.
-        reference: coordinates and shifts that the posture task stays near to.
         steps: trials at most of the descents with all tasks.
-        firmness: weights and forces of the levels.
         begins: what is known of the pose to start from. Where that is near no solution, a descent with
             ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead from the reference pose to a solution up to
             ``SHORT_STEP`` away. From another start few steps lead to the minimum beside it, which may be a worse one.
@@ -138,9 +134,6 @@ def met_exactly(
     the targets alone.
 
     Args:
-        ended: of ``least_cost`` or ``descend_held``.
-        firmness: weights and forces of the levels.
-        reference: of the posture task.
         of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
         known: what is met exactly, and the state in which it is, or None where that isn't known.
     """
@@ -195,8 +188,6 @@ def are_away(stack: TaskStack, state: State, firmness: Firmness, met: State | No
 
     Args:
         stack: of chains: pins, targets, rotations and poles.
-        state: where the descent has ended.
-        firmness: says how far targets may be away.
         met: the state after the exact steps; where it isn't known, the lengths are those that ``_share_met`` leaves.
     """
     if firmness.most_away == math.inf:
@@ -230,7 +221,6 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
     Args:
         stack: of chains: pins, targets, rotations and poles.
         state: where the descent with all tasks has ended.
-        firmness: weights and forces of the levels.
         nearer: where the second descent has ended; None without one.
     """
     share = 0.0

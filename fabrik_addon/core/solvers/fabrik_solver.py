@@ -7,7 +7,8 @@ therefore solved by ``reach_within_limits``, with the present pose as the refere
 without limits, clamped to the limits (``_solve_with_pole``).
 """
 
-from ..fabrik.chain_fabrik import ReachProblem, reach_target, shape_at
+from ..fabrik.chain_fabrik import ReachProblem, reach_target
+from ..fabrik.pole_shape import shaped_joints
 from ..goals.pole import POSITION_NOISE
 from ..math.operations import Operations, Vector
 from ..math.vectors import distance_between
@@ -62,7 +63,7 @@ def _solve_with_pole(
     """
     present = bent = pose_of(ops, chain, start.frames)
     from_fabrik = pose_of(ops, chain, _sweep(ops, start, target, pole, options).frames)
-    shaped = shape_at(ops, start, target)
+    shaped = shaped_joints(ops, start, target)
     tolerance = options.tolerance
     present_error = distance_between(ops, present.tip, target)
     at_target = present_error <= tolerance

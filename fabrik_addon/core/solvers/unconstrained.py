@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from itertools import chain as joined
 from typing import TypeAlias
 
-from ..fabrik.chain_fabrik import ReachProblem, arc_where, on_one_line, shape_at
+from ..fabrik.chain_fabrik import ReachProblem, arc_where, on_one_line
 from ..fabrik.passes import reach_test, straight_to_target
+from ..fabrik.pole_shape import shaped_joints
 from ..goals.pole import bend_direction, bend_plane
-from ..math.operations import TINY, Component, Condition, Operations, Vector
+from ..math.operations import Component, Condition, Operations, Vector
 from ..math.quaternions import Quaternion, from_to, identity_of, multiply, rotate
 from ..math.vectors import (
     NO_DIRECTION,
@@ -26,9 +27,9 @@ from ..math.vectors import (
     dot,
     first_direction,
     norm,
+    normalised,
     perpendicular,
     rejection,
-    scale,
     vectors_of,
 )
 from ..model.chain_start import StartPose
@@ -67,7 +68,7 @@ def solve_iteratively(
         return _reach_freely(ops, start, target, pole, options, iterate)
     pose, _, used = descend(ops, pose_of(ops, chain, start.frames), target, tolerance, options.iterations)
     if pole is not None:
-        pose = bend_toward_pole(ops, pose, target, pole, tolerance, shape_at(ops, start, target))
+        pose = bend_toward_pole(ops, pose, target, pole, tolerance, shaped_joints(ops, start, target))
     return SolverResult(pose.joints, pose.frames, used)
 
 
@@ -134,7 +135,7 @@ def _perturbed(ops: Operations, where: Condition, problem: ReachProblem) -> list
     """
     points, lengths, pole = problem.points, problem.lengths, problem.pole
     along = first_direction(ops, [points[-1], points[1]])
-    hints = [problem.hint] if pole is None else [scale(pole, 1.0 / (norm(ops, pole) + TINY)), problem.hint]
+    hints = [problem.hint] if pole is None else [normalised(ops, pole), problem.hint]
     shortest = max(2.0 * max(lengths) - sum(lengths), 0.0)
     chord = ops.maximum(PERTURBED_CHORD * norm(ops, points[-1]), 0.5 * (shortest + PERTURBED_CHORD))
     side = perpendicular(ops, along, hints)
@@ -152,7 +153,7 @@ def _points_at_pole(ops: Operations, points: Sequence[Vector], pole: Vector) -> 
     """Tell whether a chain's bend points at the pole within ``POLE_NOISE``, or has no direction to compare."""
     bend, desired, usable = _bends(ops, points, pole)
     size = norm(ops, bend)
-    off = norm(ops, rejection(bend, scale(desired, 1.0 / (norm(ops, desired) + TINY))))
+    off = norm(ops, rejection(bend, normalised(ops, desired)))
     return ops.negate(usable) | ((off <= POLE_NOISE * (1.0 + size)) & (dot(bend, desired) > 0.0))
 
 

@@ -32,11 +32,8 @@ def within_turn(
     middle joint of a limb rotates by 1 / sin(bend) times what the target moves.
 
     Args:
-        problem: of one pose.
         previous: the solution of the move before, from which bones rotate; None is the pose at hand.
-        found: the solution.
         by_weight: the solution before what is nearly met is met exactly.
-        options: both bounds.
     """
     if not math.isfinite(options.most_turn):
         return found
@@ -54,10 +51,7 @@ def within_turn(
 def _most_turn(problem: TreeProblem, by_weight: State, options: Options) -> float:
     """Return the largest rotation (radians) of a bone on the way to a solution, less where a target is hardly reached.
 
-    Args:
-        problem: of a body; without balance the bound is the same everywhere.
-        by_weight: the solution before what is nearly met is met exactly.
-        options: both bounds.
+    Without balance the bound is the same everywhere.
     """
     if problem.balance is None or options.most_turn_beyond >= options.most_turn:
         return options.most_turn

@@ -14,6 +14,7 @@ from ..optimise.reference_pose import ReferencePose
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
 from ..optimise.tree_problem import TreeProblem
+from ..optimise.weighted_solution import Descended
 from ..problem import Status
 
 AS_GOOD = 0.9
@@ -36,7 +37,8 @@ class TreeSolution:
     """Of the roots, in armature space."""
     error: list[float]
     """Of each effector, over the length of its own chain."""
-    sweeps: int
+    iterations: int
+    """Steps taken from all starts."""
     status: list[int]
     is_balance_active: bool = False
     """Whether the balance task pulls: the center of mass of a body is at an edge of its region."""
@@ -55,27 +57,26 @@ class TreeSolution:
         return all(status == Status.REACHED for status in self.status)
 
 
-def solution_of(problem: TreeProblem, state: State, steps: int, is_converged: bool) -> TreeSolution:
-    """Return the solution that a state is.
-
-    Args:
-        problem: of one pose.
-        state: where the solve ended.
-        steps: taken from all starts.
-        is_converged: whether least squares ended before their steps were used up.
-    """
+def solution_of(
+    problem: TreeProblem, state: State, found: Descended, reference: ReferencePose | None = None
+) -> TreeSolution:
+    """Return the solution that a state is, which came from where a descent has ended."""
     start = problem.start
     rx, ry, rz = start.root
     unit = start.unit
-    distances = [math.hypot(*aim.residual(state.placed)) for aim in problem.aims]
+    distances = [math.hypot(*task.residual(state.placed)) for task in problem.uneased]
     return TreeSolution(
         points=[(rx + unit * x, ry + unit * y, rz + unit * z) for x, y, z in state.placed.joints],
         frames=state.placed.frames,
         shifts=[(unit * x, unit * y, unit * z) for x, y, z in state.shifts.tolist()],
         error=[distance / length for distance, length in zip(distances, start.own_lengths, strict=True)],
-        sweeps=steps,
-        status=_statuses(problem, state, distances, is_converged),
+        iterations=found.steps,
+        status=_statuses(problem, state, distances, found.is_converged),
         is_balance_active=problem.balance is not None and any(problem.balance.residual(state.placed)),
+        by_weight=found.by_weight,
+        of_targets=found.of_targets,
+        forces=found.forces,
+        reference=reference,
     )
 
 
@@ -97,7 +98,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         elif problem.is_limited(number):
             status = Status.LIMITED
         else:
-            alone = TaskStack(problem.start.tree, [[(problem.places[number], 1.0)]], problem.moves_root)
+            alone = TaskStack(problem.start.tree, [[(problem.positions[number], 1.0)]], problem.moves_root)
             is_stuck = alone.gradient_norm(state) <= STUCK * distance
             gave_up = not is_converged and not any(problem.pinned) and not problem.is_proven_unmet(state)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
@@ -106,13 +107,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
 
 
 def at_frames(start: StartTree, frames: list[Quaternion], forces: Array | None) -> TreeSolution:
-    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts.
-
-    Args:
-        start: the tree.
-        frames: of the bones.
-        forces: of the tasks in that solution (``TreeSolution.forces``).
-    """
+    """Return frames of the bones, by joint, as a solution from which the descent of a near target starts."""
     count, roots = len(start.chain.tips), len(start.tree.structure.roots)
     still: list[Vector] = [(0.0, 0.0, 0.0)] * roots
     unknown = [math.inf] * count, 0, [int(Status.STALLED)] * count

@@ -66,7 +66,6 @@ def solved_without_pins(
     """Return the pose of least cost of the tasks, with all starts' steps, and its reference pose.
 
     Args:
-        problem: of one pose.
         begin: the pose at hand, or where a Jacobian method's own steps have led from it.
         options: iterations of FABRIK at most.
         previous: of the frame before.
@@ -105,9 +104,6 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
        the frame before they weigh less at first (``OF_TREES_FROM_FAR``).
 
     Args:
-        problem: of one pose.
-        start: within limits.
-        reference: of the posture task.
         previous: the solution of the frame before, where it is the start.
     """
     within, beyond, others = problem.by_reach()
@@ -173,11 +169,11 @@ def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
     tree = start.tree
     pulls = [
         EffectorPull(
-            place.joint,
-            near.placed.joints[place.joint] if place.target is None else place.target,
+            position.joint,
+            near.placed.joints[position.joint] if position.target is None else position.target,
             (1e-3 if excess else 1.0) * weight,
         )
-        for place, weight, excess in zip(problem.places, problem.weights, problem.beyond_reach, strict=True)
+        for position, weight, excess in zip(problem.positions, problem.weights, problem.beyond_reach, strict=True)
     ]
     roots = tree.structure.roots if options.moves_root else ()
     swept = sweep_tree(tree, start.points, start.frames, pulls, Stop(SWEEP_TOLERANCE, options.iterations), roots)
