@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import bpy
@@ -14,8 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.drag.base_drag import Grab
+from fabrik_addon.blender.drag.chain_drag import ChainDrag
 from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.rig.feasible_channels import feasible_channel
+from fabrik_addon.core.math.quaternion_arrays import angle_between
 from tests.blender.rigs import (
     CHANNELS,
     EULER_MODES,
@@ -394,6 +398,29 @@ def test_solving_again_keeps_how_a_chain_with_locks_points_to_a_target_beyond_re
     chain.target.location *= 2.2
     update()
     solve_twice(armature, chain, "OUT_OF_REACH")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 6, 10, 36, 37])
+def test_a_drag_of_a_chain_with_locks_and_a_pole_goes_on_from_the_move_before(seed: int) -> None:
+    """Each move was solved from the drag's start, and could end in another way to reach: bones rotated by up to 176
+    degrees between two moves."""
+    armature, chain, rng = tail_with_locks(seed)
+    chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"} and chain.status == "REACHED"
+    start, bones = chain.target.location.copy(), bones_of(armature, chain)
+    along, across = (0.06 * chain.chain_count * Vector(random_direction(rng)) for _ in range(2))
+    drag = ChainDrag(bpy.context.view_layer, armature, Grab(chain.tip, chain=chain.name))
+    before, largest = [bone.matrix.to_quaternion() for bone in bones], []
+    for step in range(1, 24):
+        angle = math.tau * step / 24.0
+        drag.move(bpy.context.view_layer, start + math.sin(angle) * along + (1.0 - math.cos(angle)) * across)
+        now = [bone.matrix.to_quaternion() for bone in bones]
+        assert distance_left(armature, chain) < 1e-4
+        largest.append(float(angle_between(np.array(before), np.array(now)).max()))
+        before = now
+    drag.cancel(bpy.context.view_layer)
+    assert max(largest) < 3.0 * np.median(largest)
 
 
 def tail_with_locks(seed: int) -> tuple[Object, Any, np.random.Generator]:

@@ -30,6 +30,7 @@ from ..setup.move_target import Movable, check_moves_alone, movable
 from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
+from ..solving.solve_chain_bones import present_chain
 from ..solving.solve_chains import solution_to_follow, solve_and_write
 from .base_drag import BaseDrag, Grab
 from .kept_direction import direction_keeping_channel
@@ -346,6 +347,7 @@ class ChainDrag(BaseDrag):
 
         own = {name: goals[name] for name in group.names}
         previous = self._previous.get(group.names) or solution_to_follow(group, own)
+        previous = previous or tuple(map(present_chain, group.snapshots))
         found = self._previous[group.names] = solve_and_write(group, write, own, previous)
         return [chain._replace(snapshot=replace(chain.snapshot, goals=own[chain.snapshot.name])) for chain in found]
 

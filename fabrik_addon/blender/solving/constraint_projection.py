@@ -12,8 +12,13 @@ or another length than the solver found, and the tip is off its target. So, in t
 3. Where the tip is at the target: damped least squares on the angles that bend and last bone are off pole and
    rotation, in the null space of the tip's Jacobian (Liegeois 1977).
 4. The present pose is kept, or where its tip is off the target goes on by steps 2 and 3, if steps 1 to 3 end in none
-   that is nearer (``_is_nearer``). Else the solver solves again from the pose found, and its solution is projected by
+   that is nearer (``is_nearer``). Else the solver solves again from the pose found, and its solution is projected by
    steps 1 to 3, while that is nearer. A pose that this ends with is kept by the next solve, which takes the same steps.
+
+A move of a drag starts steps 2 and 3 from the feasible pose of the move before, the first one from the pose at hand
+(``descended``). It is solved as above where these don't reach the target and that does. With each move solved as above
+bones of 18 of 33 random chains with locks and a pole rotated by more than 3 times the median move's largest rotation in
+a move, with this those of 9 of 35 do.
 
 For the position alone the solver solves once: with up to 15 further solves, each from the feasible pose before, a chain
 of four sheared bones with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their
@@ -123,13 +128,23 @@ def project_onto_constraints(
     if not bones.is_rigid:
         rotations = _aimed_rotations(bones, solution, rotations)
     sweeps, status = int(cast(int, solution.iterations)), int(cast(int, solution.status))
-    return _descended(bones, goals, options, rotations, sweeps, status)
+    return descended(bones, goals, options, rotations, sweeps, status)
 
 
-def _descended(
-    bones: ChainBones, goals: Goals, options: Options, rotations: Sequence[Quaternion], sweeps: int, status: int
+def descended(
+    bones: ChainBones,
+    goals: Goals,
+    options: Options,
+    rotations: Sequence[Quaternion],
+    sweeps: int = 0,
+    status: int = Status.REACHED,
 ) -> ProjectedPose:
-    """Return the feasible pose to which least squares lead from some rotations."""
+    """Return the feasible pose to which steps 2 and 3 lead from own rotations of all bones.
+
+    Args:
+        sweeps: of the solve that gave the rotations.
+        status: of that solve.
+    """
     here = _feasible_pose_at(bones, goals.targets[0], rotations)
     if here.error > 10.0 * _POSITION_PRECISION:
         here = _least_squares(bones, goals.targets[0], options, here)
@@ -145,9 +160,9 @@ def refined_projection(bones: ChainBones, goals: Goals, options: Options, found:
     again.
     """
     present = present_pose(bones, goals)
-    if present is not None and not _is_nearer(bones, goals, options, found, present):
+    if present is not None and not is_nearer(bones, goals, options, found, present):
         if present.error > options.tolerance:
-            return _descended(bones, goals, options, bones.rotations, found.sweeps, found.status)
+            return descended(bones, goals, options, bones.rotations, found.sweeps, found.status)
         away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
         # Within the softness zone the desired tip is short of the target.
         if options.softness == 0.0 or away <= (1.0 - options.softness) * _joints(bones, present.rotations)[1]:
@@ -164,13 +179,13 @@ def projected_further(bones: ChainBones, goals: Goals, options: Options, found: 
         if angle_off(bones, goals, found.rotations) <= POINTED:
             break
         further = _projected_once_more(bones, goals, options, found)
-        if not _is_nearer(bones, goals, options, further, found):
+        if not is_nearer(bones, goals, options, further, found):
             break
         found = further
     return found
 
 
-def _is_nearer(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose, other: ProjectedPose) -> bool:
+def is_nearer(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose, other: ProjectedPose) -> bool:
     """Tell whether a pose is nearer to the target than another one, or as near and nearer to pole and rotation."""
     error, other_error = max(found.error, options.tolerance), max(other.error, options.tolerance)
     if error < _NEARER * other_error or other_error < _NEARER * error:

@@ -37,6 +37,7 @@ from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
 from .constraint_projection import (
     ProjectedPose,
+    descended,
     feasible_pose,
     is_as_good,
     present_pose,
@@ -92,8 +93,8 @@ class SolvedChain(NamedTuple):
     solution: TreeSolution | None = None
     """Of its tree, where the next frame starts; None for a chain that is solved as a chain."""
     next_start: NearSolution | None = None
-    """Of a chain that is solved as a chain, where the next move starts; None of a chain with locks or shear, which
-    starts from the reference pose."""
+    """Of a chain that is solved as a chain, where the next move starts; None of a chain with locks or shear, whose
+    next move starts from the channels (``_rotations_before``)."""
 
     @property
     def settings(self) -> list[Setting]:
@@ -157,7 +158,10 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
     bones = snapshot.bones
     turns_freely = bones.is_rigid and not bones.has_locks
     near = None if previous is None else previous.next_start
-    posed = _posed_freely(snapshot, goals, near) if turns_freely else _posed_within_constraints(snapshot, goals)
+    if turns_freely:
+        posed = _posed_freely(snapshot, goals, near)
+    else:
+        posed = _posed_within_constraints(snapshot, goals, _rotations_before(snapshot, previous))
     channels = posed.channels
     whole: tuple[Quaternion, ...] = ()
     if snapshot.influence < 1.0:
@@ -175,6 +179,22 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
         whole,
         next_start=posed.next_start,
     )
+
+
+def present_chain(snapshot: Snapshot) -> SolvedChain:
+    """Return the pose at hand as that of a move before the first one of a drag."""
+    bones = snapshot.bones
+    channels = tuple((bones.bones[i], bones.channels[i]) for i in bones.free)
+    return SolvedChain(snapshot, channels, Status.REACHED, 0.0, 0)
+
+
+def _rotations_before(snapshot: Snapshot, previous: SolvedChain | None) -> list[Quaternion]:
+    """Return the own rotations of all bones in the move before, from the same reference pose; none of another one."""
+    bones = snapshot.bones
+    if previous is None or previous.snapshot.bones.rotations != bones.rotations:
+        return []
+    own = previous.whole or [rotation_from(*channel) for channel in previous.channels]
+    return bones.with_free([*own])
 
 
 def _posed_freely(snapshot: Snapshot, goals: Goals, near: NearSolution | None) -> _Posed:
@@ -201,14 +221,19 @@ def _posed_freely(snapshot: Snapshot, goals: Goals, near: NearSolution | None) -
     )
 
 
-def _posed_within_constraints(snapshot: Snapshot, goals: Goals) -> _Posed:
-    """Solve a chain with locks, shear or uneven scale: status and error are those of the feasible pose."""
+def _posed_within_constraints(snapshot: Snapshot, goals: Goals, before: list[Quaternion]) -> _Posed:
+    """Solve a chain with locks, shear or uneven scale: status and error are those of the feasible pose.
+
+    Args:
+        before: own rotations of all bones in the move before, from which the projection of a chain without stretch and
+            softness starts; none: it starts from the solver's.
+    """
     bones, options = snapshot.bones, snapshot.options
     fixed, fixed_goals = snapshot, goals
     if options.moves_root:
         fixed_goals, fixed_options = with_root_fixed(snapshot.start, goals, options)
         fixed = replace(snapshot, options=fixed_options)
-    projected, stretch = _solved_and_projected(fixed, fixed_goals)
+    projected, stretch = _solved_and_projected(fixed, fixed_goals, before)
     status = Status(projected.status)
     if projected.error <= options.tolerance:
         status = Status.REACHED
@@ -222,7 +247,7 @@ def _posed_within_constraints(snapshot: Snapshot, goals: Goals) -> _Posed:
     return _Posed(projected.rotations, projected.channels, status, projected.error, projected.sweeps, stretch, shift)
 
 
-def _solved_and_projected(snapshot: Snapshot, goals: Goals) -> tuple[ProjectedPose, float]:
+def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quaternion]) -> tuple[ProjectedPose, float]:
     """Return the feasible pose of a solve, and the factor by which it is stretched.
 
     The first solve has too few iterations to search within limits from other starts: the least squares of the
@@ -231,6 +256,11 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals) -> tuple[ProjectedPo
     8.
     """
     bones, options = snapshot.bones, snapshot.options
+    followed: ProjectedPose | None = None
+    if before and options.stretch_max == 1.0 and options.softness == 0.0:
+        followed = descended(bones, goals, options, before)
+        if followed.error <= options.tolerance:
+            return followed, 1.0
     tried: list[tuple[ProjectedPose, float]] = []
     for iterations in (min(_FIRST_ITERATIONS, options.iterations), options.iterations):
         solution = solve_components(snapshot.start, goals, replace(options, iterations=iterations))
@@ -239,7 +269,10 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals) -> tuple[ProjectedPo
         found, stretch = tried[-1]
         if found.status == Status.OUT_OF_REACH or (found.error <= options.tolerance and stretch == 1.0):
             break
-    return min(tried, key=lambda one: (max(one[0].error, options.tolerance), one[1]))
+    best, stretch = min(tried, key=lambda one: (max(one[0].error, options.tolerance), one[1]))
+    if followed is not None and best.error > options.tolerance:
+        return replace(followed, status=best.status), 1.0
+    return best, stretch
 
 
 def nearest_channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
