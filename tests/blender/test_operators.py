@@ -556,6 +556,15 @@ def test_a_goal_with_which_the_armature_moves_is_not_moved(posed: Object, role: 
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
 
 
+def test_a_target_whose_property_drives_the_influence_of_its_chain_is_moved(posed: Object) -> None:
+    """A switch on the control is usual: the armature doesn't move with it."""
+    (chain,) = posed.fabrik.chains
+    chain.target["ik"] = 1.0
+    variable = chain.driver_add("influence").driver.variables.new()
+    variable.targets[0].id, variable.targets[0].data_path = chain.target, '["ik"]'
+    check_snapped(posed)
+
+
 def test_snapping_moves_targets_to_the_pose_and_solving_changes_nothing(posed: Object) -> None:
     check_snapped(posed)
 

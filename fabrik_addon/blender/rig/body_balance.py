@@ -15,8 +15,8 @@ from mathutils import Quaternion, Vector
 from ...core import Array, Balance
 from ...core.body.segment_masses import proximal_distance, shares_of_mass
 from ...core.math.convex_region import convex_hull, nearest_in_hull
+from .ancestors import with_ancestors
 from .body_properties import body_of
-from .carriers import with_carriers
 from .planted_feet import stance_of, upward
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_balance(
     sums: dict[int, tuple[float, Vector]] = {}
     for name, mass, center in masses:
         bone = armature.pose.bones[name]
-        number = next((numbers[one.name] for one in with_carriers(bone) if one.name in numbers), None)
+        number = next((numbers[one.name] for one in with_ancestors(bone) if one.name in numbers), None)
         if number is not None:
             before, moment = sums.get(number, (0.0, Vector()))
             sums[number] = before + mass, moment + mass * center

@@ -14,8 +14,8 @@ from mathutils import Vector
 from ...core import FabrikError, Floor
 from ...core.body.part import Role
 from ...core.body.posture import PULLED
+from .ancestors import with_ancestors
 from .body_properties import body_of
-from .carriers import with_carriers
 from .targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_floor(
     numbers = {bone.name: number for number, bone in enumerate(bones)}
     found = []
     for bone, point, height in [*points, *_planted_heels(armature, toes, up)]:
-        number = next((numbers[one.name] for one in with_carriers(bone) if one.name in numbers), None)
+        number = next((numbers[one.name] for one in with_ancestors(bone) if one.name in numbers), None)
         if number is not None:
             frame = bones[number].matrix
             found.append((number, frame.to_quaternion().inverted() @ (point - frame.to_translation()), height))

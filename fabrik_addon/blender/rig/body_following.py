@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from .carriers import with_carriers
+from .ancestors import with_ancestors
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -49,14 +49,14 @@ def following_bones(bone: PoseBone, roles: Mapping[str, str], follows: Follows) 
         return {name for name, other in roles.items() if other in _UPPER} - _carrying_legs(bone, roles)
     limb = _FOLLOWING_ROLES.get(role, {role})
     top = bone
-    for parent in with_carriers(bone)[1:]:
+    for parent in with_ancestors(bone)[1:]:
         # A bone without a role doesn't end a limb: it may be a twist bone.
         if roles.get(parent.name, role) not in limb:
             break
         if parent.name in roles:
             top = parent
     bones = bone.id_data.pose.bones
-    found = {name for name, other in roles.items() if other in limb and top in with_carriers(bones[name])}
+    found = {name for name, other in roles.items() if other in limb and top in with_ancestors(bones[name])}
     return found - _carrying_legs(bone, roles) if role in _TRUNK_ROLES else found
 
 
@@ -68,4 +68,4 @@ def _carrying_legs(bone: PoseBone, roles: Mapping[str, str]) -> set[str]:
     """
     bones = bone.id_data.pose.bones
     lower = [bones[name] for name, role in roles.items() if role in _LOWER]
-    return {above.name for one in lower for above in one.parent_recursive}
+    return {above.name for one in lower for above in with_ancestors(one)[1:]}

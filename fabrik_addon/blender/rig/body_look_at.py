@@ -16,6 +16,7 @@ from ...core import FabrikError, LookAt
 from ...core.body.bone_names import eye_side
 from ...core.body.part import Role, Side
 from ...core.body.posture import LOOKING
+from .ancestors import with_ancestors
 from .armature_bones import with_bones_below
 from .body_directions import directions_at_rest
 from .body_properties import body_of, roles_of
@@ -226,7 +227,7 @@ def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_
     """
     roles, turning = roles_of(armature), look.turning_roles(is_pulled)
     numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
-    line = [bone for bone in (look.head, *look.head.parent_recursive) if bone.name in numbers]
+    line = [bone for bone in with_ancestors(look.head) if bone.name in numbers]
     trunk = next((bone for bone in line if roles.get(bone.name) not in NECK_ROLES), line[-1])
     forward, up = directions_at_rest(armature)
     left: Vector = up.cross(forward)  # type: ignore[assignment]

@@ -29,11 +29,11 @@ from ...core.body.posture import (
     POSTURE_WEIGHTS,
     PULLED,
 )
+from .ancestors import with_ancestors
 from .armature_bones import ArmatureBones
 from .body_following import Follows, following_bones
 from .body_look_at import Look, look_of
 from .body_properties import body_of
-from .carriers import with_carriers
 from .chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
 from .influences import require_effect
@@ -337,8 +337,7 @@ def _desired(
 def _without_what_stays(body: _BodyBones, handle: FabrikHandle | _AddedHandle, pull: Pull) -> Pull:
     """Return where a held handle should be, without the place and the rotation that no bone that turns could change."""
     bone = body.all_bones.armature.pose.bones[handle.bone]
-    line = with_carriers(bone)
-    above = [one.name in body.turning for one in line[: line.index(body.root) + 1]]
+    above = [one.name in body.turning for one in _line_to_root(body, bone)]
     if handle.target is not None or not above:
         return pull
     moves = any(above if handle.use_tail or bone == body.root else above[1:])
@@ -380,7 +379,7 @@ def _with_a_link(body: _BodyBones, snapshots: Sequence[Snapshot]) -> Sequence[Sn
     if any(one.bones.end != body.root for one in snapshots):
         return snapshots
     bones = body.all_bones.armature.pose.bones
-    others = (bones[name] for name in body.turning if body.root in with_carriers(bones[name])[1:])
+    others = (bones[name] for name in body.turning if body.root in with_ancestors(bones[name])[1:])
     other = min(others, key=lambda bone: bone.name, default=None)
     return snapshots if other is None else [*snapshots, _without_task(body, other.name, other)]
 
@@ -463,7 +462,7 @@ def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     hips = [bone for role, bone in parts if role == 'HIPS']
     top = [bones[0], *bones[0].parent_recursive][-1]
     trunk = hips or [bone for _, bone in parts if top in (bone, *bone.parent_recursive)]
-    ways = [with_carriers(bone) for bone in [*bones, *trunk]]
+    ways = [with_ancestors(bone) for bone in [*bones, *trunk]]
     for bone in ways[0]:
         if all(bone in way for way in ways) and not (bone.bone.use_connect and bone.parent):
             return bone
@@ -516,14 +515,24 @@ def _carrier(body: _BodyBones, bone: PoseBone) -> PoseBone:
     A bone that divides a shin, say, is rigid with the shin. With the desired rotation of such a bone taken for that of
     the one above it planted feet rotated by 59 degrees, and hips that were pulled down by 2 cm fell by 25.
     """
-    line = with_carriers(bone)
-    return next((one for one in line[: line.index(body.root) + 1] if one.name in body.turning), bone)
+    return next((one for one in _line_to_root(body, bone) if one.name in body.turning), bone)
+
+
+def _line_to_root(body: _BodyBones, bone: PoseBone) -> list[PoseBone]:
+    """Return a bone and its ancestors up to a body's root.
+
+    Raises:
+        FabrikError: it doesn't move with the root.
+    """
+    line = with_ancestors(bone)
+    if body.root not in line:
+        raise FabrikError(f"bone '{bone.name}' doesn't move with bone '{body.root.name}', from which the body starts")
+    return line[: line.index(body.root) + 1]
 
 
 def _bones(body: _BodyBones, name: str, bone: PoseBone, use_tail: bool) -> ChainBones:
     """Return the bones of a chain from a body's root to a bone; those without a role don't turn."""
-    line = with_carriers(bone)
-    bones = tuple(reversed(line[0 if use_tail else 1 : line.index(body.root) + 1]))
+    bones = tuple(reversed(_line_to_root(body, bone)[0 if use_tail else 1 :]))
     spec = ChainSpec(name, bone.name, len(bones), use_tail, use_limits=True)
     found = read_bones(body.all_bones.armature, spec, body.all_bones, bones)
     turning = [i for i, one in enumerate(found.bones) if one.name in body.turning]

@@ -13,6 +13,7 @@ from mathutils import Vector
 from ...core import Array, Swivel
 from ...core.body.arm_swivel import swivel_model
 from ...core.body.part import Role, Side
+from .ancestors import with_ancestors
 from .body_properties import body_of, roles_of
 from .bone_tree import BoneTree
 from .planted_feet import upward
@@ -46,7 +47,7 @@ def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Sw
     found = []
     for (side, _), (upper_arm, forearm, hand) in arms.items():
         names = (upper_arm.name, forearm.name, hand.name)
-        chest = next((one for one in upper_arm.parent_recursive if roles.get(one.name) in _BELOW_ARMS), None)
+        chest = next((one for one in with_ancestors(upper_arm) if roles.get(one.name) in _BELOW_ARMS), None)
         if chest is None or any(name not in joints for name in (*names, chest.name)):
             continue
         outward = axes * [1.0 if side == Side.LEFT else -1.0, 1.0, 1.0]

@@ -65,7 +65,7 @@ class ChainBones:
 
     chain_name: str
     bones: tuple[PoseBone, ...]
-    """From the root to the tip, each the child of the one before."""
+    """From the root to the tip, each the child of the one before; of a body each ancestor before its descendant."""
     end: PoseBone
     """The bone at whose head or tail the chain ends."""
     use_tail: bool
@@ -192,7 +192,7 @@ def read_bones(
         armature: evaluated, with nothing changed since.
         spec: which bones.
         all_bones: of the armature, where other chains are read too.
-        bones: that the chain has, root first; None are the parents (``bones_of_chain``).
+        bones: of the chain, root first; None takes those of ``bones_of_chain``.
 
     Raises:
         FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.

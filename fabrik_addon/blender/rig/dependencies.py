@@ -26,6 +26,9 @@ Of other data-blocks a property: (data-block, data path), or all of them where t
 
 _GEOMETRY = "geometry"
 
+_OF_ANYTHING, _OF_TRANSFORM = re.compile(""), re.compile(r"(delta_)?(location|rotation|scale)|constraints\[|matrix_")
+"""Data paths of all drivers, and of those on which an object's place, rotation and scale depend."""
+
 _READS_GEOMETRY = {'SHRINKWRAP', 'GEOMETRY_ATTRIBUTE', 'FOLLOW_PATH', 'CLAMP_TO', 'SPLINE_IK'}
 """Constraints that read their target's geometry and not only its transform."""
 
@@ -90,8 +93,19 @@ def followed_by(nodes: Iterable[Node]) -> set[Node]:
     return seen
 
 
-def _dependencies(obj: ID, bone_name: str) -> Iterator[Node]:
-    """Yield what an object's or a bone's transform, an object's geometry, or another property is computed from."""
+def moved_by(obj: Object) -> set[Node]:
+    """Return an object, and the objects and bones on which its place, rotation and scale depend."""
+    return {(obj, "")} | followed_by(_dependencies(obj, "", _OF_TRANSFORM))
+
+
+def _dependencies(obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHING) -> Iterator[Node]:
+    """Yield what an object's or a bone's transform, an object's geometry, or another property is computed from.
+
+    Args:
+        obj: the object, that of a bone or of a geometry, or another data-block.
+        bone_name: name of the bone, ``_GEOMETRY``, or data path of the property; empty for the object itself.
+        driven: data paths of the drivers that count, of an object itself or a bone.
+    """
     if not isinstance(obj, bpy.types.Object):
         yield from _driver_sources(obj, bone_name)
         return
@@ -122,12 +136,12 @@ def _dependencies(obj: ID, bone_name: str) -> Iterator[Node]:
     for constraint in constraints:
         if is_active(constraint):
             yield from _constraint_targets(constraint)
-    yield from _driver_sources(obj, bone_name)
+    yield from _driver_sources(obj, bone_name, driven)
 
 
-def _driver_sources(owner: ID, name: str) -> Iterator[Node]:
+def _driver_sources(owner: ID, name: str, driven: re.Pattern[str] = _OF_ANYTHING) -> Iterator[Node]:
     """Yield what the drivers of an object, a bone, or another data-block's property read."""
-    for curve in drivers_of(owner, name):
+    for curve in filter(lambda curve: driven.match(curve.data_path), drivers_of(owner, name)):
         for variable in curve.driver.variables:
             for source in variable.targets:
                 if isinstance(source.id, bpy.types.Object):

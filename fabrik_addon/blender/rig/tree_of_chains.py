@@ -4,7 +4,7 @@
 
 1. Bones: those that rotate in any of the chains, parents first, of those that start at the same place one only where
    it is no body's. Joint j is the head of bone j. A bone's parent in the tree is the nearest of its parents in the
-   armature that rotates; in that of a body the nearest of its carriers (``carriers``).
+   armature that rotates; in that of a body the nearest of its ancestors (``ancestors``).
 2. Ends: the joints after the bones' heads. Each chain's tip is one, if no bone of the tree starts there, and the head
    of each target bone that a bone of the tree moves: there both ends of the distance to the target are joints.
 3. Line: the bones of the tree and all bones between them and its roots, whose matrices give the joints' positions.
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mathutils import Matrix, Quaternion
 
+from .ancestors import with_ancestors
 from .bone_kinematics import basis_with, pose_matrices, shown_basis
 from .bone_limits import Limits, euler_limits_of, limits_with_pose
 from .bone_tree import BoneTree, End
-from .carriers import with_carriers
 from .rotation_channel import has_locks, is_locked, rotation_of
 from .shared_joints import one_bone_per_joint, share_joint
 from .snapshot import Snapshot
@@ -65,7 +65,7 @@ def tree_bones(
         posture_weights: of a body's bones, by their names; None of chains.
     """
     order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
-    line_of = cache(_with_parents if posture_weights is None else with_carriers)
+    line_of = cache(_with_parents if posture_weights is None else with_ancestors)
     rotating: dict[str, PoseBone] = {}
     limits: dict[str, Limits] = {}
     for snapshot in snapshots:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mathutils import Matrix, Quaternion, Vector
@@ -71,12 +71,14 @@ def add_chains(
     Args:
         scene: for the collection of new targets.
         view_layer: of the scene, with the armatures.
-        tips: names of the last bones, by their armatures, in Pose mode. Those that already end a chain are left out.
+        tips: names of the last bones, by their armatures, which are in Pose mode; a bone that already ends a chain is
+            left out.
         chain_count: bones of each chain; 0 is all up to the armature's root bone.
         goals: what to make for each chain.
 
     Raises:
-        FabrikError: all bones already end a chain, or one has fewer parents than that; then nothing has changed.
+        FabrikError: all bones already end a chain, one has fewer parents than the chain needs, or an armature can't get
+            bones; then nothing has changed.
     """
     ends = [(armature, tip) for armature, names in tips.items() for tip in names]
     ended = {(obj, chain.tip): chain.name for obj in tips for chain in settings_of(obj).chains if chain.use_tail}
@@ -84,7 +86,6 @@ def add_chains(
     if not any(new.values()):
         raise FabrikError(f"Chain '{ended[ends[0]]}' already ends at bone '{ends[0][1]}'")
     view_layer.update()
-    # After everything that can raise an error: then nothing has changed.
     placed = {
         armature: [
             _place(armature, ChainSpec(tip, tip, chain_count, use_limits=True), f"Can't add a chain at bone '{tip}'")
@@ -96,6 +97,7 @@ def add_chains(
     if goals.as_bones:
         for armature in placed:
             check_bones_can_be_added(armature)
+    # Nothing raises an error from here on.
     return [
         chain
         for armature, of_armature in placed.items()
@@ -139,7 +141,7 @@ def add_goals(scene: Scene, view_layer: ViewLayer, armature: Object, chain: Fabr
         if is_wanted and present is not None:
             raise FabrikError(f"Chain '{chain.name}' already has a {role}: '{present.name}'")
     view_layer.update()
-    placed = _place(armature, spec_of(chain), f"Chain '{chain.name}'")
+    placed = _place(armature, replace(spec_of(chain), use_stretch=chain.use_stretch), f"Chain '{chain.name}'")
     if goals.as_bones:
         check_bones_can_be_added(armature)
     _give_goals(scene, view_layer, armature, [(chain, placed)], goals)
@@ -174,7 +176,7 @@ def _give_goals(
     chains: Sequence[tuple[FabrikChain, _Placed]],
     goals: NewGoals,
 ) -> None:
-    """WRITE: make targets and poles of chains; those of an armature that can't get bones as empties alone."""
+    """WRITE: make targets and poles of chains; with ``as_bones`` ``check_bones_can_be_added`` has let them through."""
     if goals.as_bones:
         _make_bones(view_layer, armature, chains, goals)
     elif goals.create_target or goals.create_pole:

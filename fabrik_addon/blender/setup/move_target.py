@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
-from ..rig.dependencies import followed_by
+from ..rig.dependencies import moved_by
 from ..rig.overrides import is_active
 from ..rig.rotation_channel import has_locks, rotation_of
 
@@ -75,7 +75,7 @@ class Movable:
     constraints do to it."""
 
     def location_at(self, position: Vector) -> Vector:
-        """Return the location channel for a position in the world: to the last bit the one before where it is there.
+        """Return the location channel for a position in the world; that which was read where the position is the same.
 
         Raises:
             FabrikError: there is none, because a matrix is singular or not finite.
@@ -175,9 +175,9 @@ def check_moves_alone(what: str, armature: Object, obj: Object, bone_name: str) 
     """Check that an armature doesn't move with a target or pole of it, which then never comes nearer to the chain.
 
     Raises:
-        FabrikError: it does: the target is the armature itself, its parent, or what a constraint of it follows.
+        FabrikError: it does: the target or pole is the armature itself, or something that the armature follows.
     """
-    if (obj, bone_name) in followed_by([(armature, "")]):
+    if (obj, bone_name) in moved_by(armature):
         raise FabrikError(f"{what} '{bone_name or obj.name}' can't move: '{armature.name}' moves with it")
 
 

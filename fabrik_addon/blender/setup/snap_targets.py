@@ -116,7 +116,7 @@ def _desired_placements(
     """READ: the desired position and rotation of a chain's target, and the desired position of its pole.
 
     Raises:
-        FabrikError: the chain can't be read, its target moves with it, or the armature with its target.
+        FabrikError: the chain can't be read, its target moves with the chain, or the armature with its target or pole.
     """
     snapshot = take_snapshot(view_layer, armature, chain)
     to_world = armature_to_world(armature)
@@ -177,9 +177,10 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
 
 
 def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
-    """Return the desired position (3,) of a chain's pole: where it is if the chain bends toward it there.
+    """Return the desired position (3,) of a chain's pole: the present one, if the chain bends toward that.
 
-    Else it is in the plane of the bend, at its present distance from the line from root to tip.
+    Else, or where the pole is nearer than ``_NEAREST_POLE``, it is in the plane of the bend, at the present distance
+    from the line from root to tip, or at ``POLE_DISTANCE``.
 
     Args:
         snapshot: of a chain with a pole.

@@ -48,23 +48,26 @@ def add_target_bones(view_layer: ViewLayer, armature: Object, bones: Sequence[Ne
     """Add bones to an armature in Pose mode; return the names that Blender gives them.
 
     They have no parents and deform nothing. Every other bone keeps its selection, and whatever was edited without a key
-    stays: Blender evaluates the animation of all armatures in Pose mode anew when Edit mode ends.
+    stays: Blender evaluates the animation of all armatures in Pose mode anew when Edit mode ends. Meanwhile the
+    armature is the active object.
     """
     view_layer.update()
     stored = store_values(view_layer, [armature])
     selected = {bone.name for bone in armature.pose.bones if bone.select}
     active = armature.data.bones.active.name if armature.data.bones.active else ""
     active_object, view_layer.objects.active = view_layer.objects.active, armature
-    bpy.ops.object.mode_set(mode='EDIT')
     names = []
-    for new in bones:
-        made = armature.data.edit_bones.new(new.name)
-        made.head, made.tail = (0.0, 0.0, 0.0), (0.0, new.length, 0.0)
-        made.matrix = new.matrix
-        made.use_deform = False
-        names.append(made.name)
-    bpy.ops.object.mode_set(mode='POSE')
-    view_layer.objects.active = active_object
+    try:
+        bpy.ops.object.mode_set(mode='EDIT')
+        for new in bones:
+            made = armature.data.edit_bones.new(new.name)
+            made.head, made.tail = (0.0, 0.0, 0.0), (0.0, new.length, 0.0)
+            made.matrix = new.matrix
+            made.use_deform = False
+            names.append(made.name)
+    finally:
+        bpy.ops.object.mode_set(mode='POSE')
+        view_layer.objects.active = active_object
     collection = armature.data.collections_all.get(TARGETS_COLLECTION) or armature.data.collections.new(
         TARGETS_COLLECTION
     )

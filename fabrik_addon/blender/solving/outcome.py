@@ -125,7 +125,9 @@ def _constrained_by(solved: SolvedChain) -> list[str]:
     found = []
     if at_limit := _at_limit(solved):
         found.append("at their limit are " + ", ".join(at_limit))
-    found += _locks(solved)
+    if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
+        found.append("rotation is locked on " + ", ".join(locked))
+    found += _root_locks(solved)
     if not solved.snapshot.bones.is_rigid:
         found.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
     if rotated := _rotated_by_constraints(solved):
@@ -135,17 +137,16 @@ def _constrained_by(solved: SolvedChain) -> list[str]:
     return found
 
 
-def _locks(solved: SolvedChain) -> list[str]:
-    """Return which locks keep the bones that a chain rotates, and the root of a body, in words."""
+def _root_locks(solved: SolvedChain) -> list[str]:
+    """Return which locks keep the root of a body, in words; none of another chain."""
     bones, found = solved.snapshot.bones, []
-    root, is_of_body = bones.bones[0], solved.snapshot.priority > 0
-    turned = [bone for bone, _ in solved.channels]
-    if is_of_body and root not in turned:
-        turned = [root, *turned]
-    if locked := [f"'{bone.name}'" for bone in turned if has_locks(bone)]:
-        found.append("rotation is locked on " + ", ".join(locked))
-    # The root of a body moves where it turns.
-    if is_of_body and 0 in bones.free and any(root.lock_location):
+    root = bones.bones[0]
+    if not solved.snapshot.priority:
+        return []
+    if has_locks(root) and root not in [bone for bone, _ in solved.channels]:
+        found.append(f"rotation is locked on '{root.name}'")
+    # A body's root moves only where it rotates as well.
+    if 0 in bones.free and any(root.lock_location):
         found.append(f"location is locked on '{root.name}'")
     return found
 
@@ -195,7 +196,7 @@ def _held(solved: SolvedChain) -> str:
     if _is_balanced(solved):
         return _BALANCED
     if solved.snapshot.priority:
-        return " and ".join(_locks(solved)) or "other handles of the body are held, or its limits hold it"
+        return " and ".join([*_root_locks(solved), "other handles of the body are held, or its limits hold it"])
     names = " and ".join(f"'{name}'" for name in solved.together_with)
     chains = "chain" if len(solved.together_with) == 1 else "chains"
     return f"the bones above its root are held by {chains} {names}"

@@ -66,6 +66,10 @@ random chains with locks and stretch, with 1.01 it changes 11, with 1.1 nine."""
 _ONE_FACTOR = 1e-4
 """Difference of the stretch factors of bones that are stretched by one: rounding of a hierarchy of scales."""
 
+_MUCH_NEARER = 0.5
+"""Ratio of a solve's error to that of the pose that goes on from the move before, up to which a move that doesn't reach
+its target takes the solve's pose: else a drag would stay in a minimum that *Solve* leaves."""
+
 _NO_STRETCH_GAIN = 0.98
 """Ratio of a projection's error to the smallest one so far above which the projections end."""
 
@@ -134,7 +138,7 @@ class _Posed(NamedTuple):
     channels: tuple[tuple[PoseBone, Channel], ...]
     status: Status
     error: float
-    sweeps: int
+    iterations: int
     stretch: float
     shift: Vector
     """Of the root, in armature space."""
@@ -148,8 +152,8 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
     Args:
         snapshot: the chain, read from Blender.
         goals: other goals than the snapshot's.
-        previous: the chain solved for goals near these ones: where the search within limits starts. None: it starts
-            from the reference pose.
+        previous: the chain solved for goals near these ones, where the search within limits, or the projection onto
+            locks, starts. None: it starts from the reference pose.
 
     Raises:
         FabrikError: the goals aren't finite.
@@ -172,7 +176,7 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
         channels,
         posed.status,
         posed.error,
-        posed.sweeps,
+        posed.iterations,
         _moved_root(snapshot, posed.shift),
         posed.stretch,
         _stretched(snapshot, posed.stretch),
@@ -182,14 +186,14 @@ def solve_snapshot(snapshot: Snapshot, goals: Goals | None = None, previous: Sol
 
 
 def present_chain(snapshot: Snapshot) -> SolvedChain:
-    """Return the pose at hand as that of a move before the first one of a drag."""
+    """Return the pose at hand as if it were that of a move before; status and error are placeholders."""
     bones = snapshot.bones
     channels = tuple((bones.bones[i], bones.channels[i]) for i in bones.free)
     return SolvedChain(snapshot, channels, Status.REACHED, 0.0, 0)
 
 
 def _rotations_before(snapshot: Snapshot, previous: SolvedChain | None) -> list[Quaternion]:
-    """Return the own rotations of all bones in the move before, from the same reference pose; none of another one."""
+    """Return the own rotations of all bones in the move before; none if those of its reference pose were others."""
     bones = snapshot.bones
     if previous is None or previous.snapshot.bones.rotations != bones.rotations:
         return []
@@ -207,14 +211,14 @@ def _posed_freely(snapshot: Snapshot, goals: Goals, near: NearSolution | None) -
         shift = Vector(_point(solution.points[0])) - Vector(_point(snapshot.start.root))
     frames = _aimed_at_stretched_links(snapshot, goals, solution).frames
     rotations = bones.with_free(bone_rotations(snapshot.parent_frames, frames))
-    error, sweeps, status, stretch = cast("tuple[float, float, int, float]", solution[3:7])
+    error, iterations, status, stretch = cast("tuple[float, float, int, float]", solution[3:7])
     channels = nearest_channels(bones, rotations)
     return _Posed(
         rotations,
         channels,
         _STATUSES[status],
         error,
-        int(sweeps),
+        int(iterations),
         stretch,
         shift,
         solution.next_start,
@@ -226,7 +230,7 @@ def _posed_within_constraints(snapshot: Snapshot, goals: Goals, before: list[Qua
 
     Args:
         before: own rotations of all bones in the move before, from which the projection of a chain without stretch and
-            softness starts; none: it starts from the solver's.
+            softness starts; none: it starts from the solver's rotations.
     """
     bones, options = snapshot.bones, snapshot.options
     fixed, fixed_goals = snapshot, goals
@@ -244,7 +248,9 @@ def _posed_within_constraints(snapshot: Snapshot, goals: Goals, before: list[Qua
         residual = projected.residual + Vector((goals.targets[0] - fixed_goals.targets[0]).tolist())
         if residual.length > options.tolerance * snapshot.chain.total_length:
             shift, status = residual, Status.REACHED
-    return _Posed(projected.rotations, projected.channels, status, projected.error, projected.sweeps, stretch, shift)
+    return _Posed(
+        projected.rotations, projected.channels, status, projected.error, projected.iterations, stretch, shift
+    )
 
 
 def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quaternion]) -> tuple[ProjectedPose, float]:
@@ -270,8 +276,8 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quatern
         if found.status == Status.OUT_OF_REACH or (found.error <= options.tolerance and stretch == 1.0):
             break
     best, stretch = min(tried, key=lambda one: (max(one[0].error, options.tolerance), one[1]))
-    if followed is not None and best.error > options.tolerance:
-        return replace(followed, status=best.status), 1.0
+    if followed is not None and best.error > max(options.tolerance, _MUCH_NEARER * followed.error):
+        return replace(followed, status=best.status, iterations=best.iterations), 1.0
     return best, stretch
 
 

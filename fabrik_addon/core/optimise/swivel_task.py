@@ -56,7 +56,7 @@ class SwivelTask:
 
     with n_0 and phi_0 of the pose before the pull. There psi is 0: the plane in which the arm bends is kept while the
     hand moves by little, and becomes the model's as the hand moves away. The sine, and the factors that are 0 where the
-    arm is straight and where v has no direction across n, make it continuous everywhere.
+    arm is straight and where v has no direction across n, make the value continuous everywhere.
     """
 
     joints: list[int]

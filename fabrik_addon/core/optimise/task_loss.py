@@ -171,7 +171,7 @@ class Loss:
     most_forces: Array
     """(T,) F; infinite where the loss is w r^2."""
     are_stiff: Sequence[bool]
-    """Which of them are looks or stiff poles: the derivative of their force counts as Omega (``softening``)."""
+    """Which of them are looks or stiff poles: the derivative of their force counts as o (``softening``)."""
     are_poles_stiff: bool = False
     """Whether poles are so, and have no part in K: in descents that don't begin with the forces of a solution near it.
 
@@ -197,7 +197,7 @@ class Loss:
 
     @cached_property
     def _soft(self) -> tuple[NDArray[np.intp], Array]:
-        """Which tasks have a force whose derivative isn't Omega, and 1 / F of those."""
+        """Which tasks have a force whose derivative isn't o (``softening``), and 1 / F of those."""
         rows = np.flatnonzero(np.isfinite(self.most_forces) & ~np.array(self.are_stiff, bool))
         return rows, 1.0 / self.most_forces[rows]
 

@@ -3,8 +3,8 @@
 """The tasks of a tree: position, orientation, pole; and a state of the tree, one pose.
 
 A task has a residual at a pose, which has ``rows`` components, and its Jacobian, for which it needs the motions of its
-``moved_joints``. Some have more: ``off``, the angle to where they are met; ``partly``, the task that asks for a share
-of the residual; and their part of K, by ``moments`` of their forces and by their ``own_curvature``.
+``moved_joints``. Some have more: ``off``, the angle by which the task isn't met; ``partly``, the task that asks for a
+share of the residual; and their part of K, by ``moments`` of their forces and by their ``own_curvature``.
 """
 
 from __future__ import annotations

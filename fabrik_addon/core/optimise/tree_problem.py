@@ -78,9 +78,9 @@ class TreeProblem:
 
     start: StartTree
     uneased: list[PositionTask]
-    """Of each effector, at its own target."""
+    """Position task of each effector, at its own target."""
     positions: list[PositionTask]
-    """Of each effector, eased: softness keeps it short of full extension."""
+    """Position task of each effector, at the target that softness keeps short of full extension."""
     is_away: list[bool]
     """Which targets are out of reach, or so far that softness keeps the effector from them."""
     secondary: list[PoleTask | OrientationTask]

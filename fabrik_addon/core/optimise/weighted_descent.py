@@ -52,7 +52,7 @@ of Rigify's human beside a fixed root took 6.0 steps from pose to pose instead o
 bones of a Y that was solved in a batch of frames were 6.7e-4 radians from where those of the single frames were."""
 
 STIFF = 0.5
-"""Omega over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
+"""o over w, ``1 / sqrt(1 + (r / delta)^2)`` at the pose before the step, from which on a trial is corrected to the
 task: its force is less than 0.87 of its bound. With all tasks corrected frames of a Y with a pin whose targets are
 beyond reach took 10 steps instead of 6.5."""
 

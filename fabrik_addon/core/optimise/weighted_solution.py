@@ -63,7 +63,7 @@ distances may be at different points."""
 
 
 class Descended(NamedTuple):
-    """Where a descent by weight has ended."""
+    """Where a descent by weight has ended, or the pose at hand where nothing was solved."""
 
     state: State
     steps: int
@@ -71,7 +71,8 @@ class Descended(NamedTuple):
     is_converged: bool
     """Whether the descent has ended by itself."""
     by_weight: State | None
-    """Where the descent of the next frame starts: the state before what was nearly met was met exactly."""
+    """Where the descent of the next frame starts: the state before what was nearly met was met exactly; None where that
+    is ``state``."""
     of_targets: State | None = None
     """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
     forces: Array | None = None

@@ -60,7 +60,7 @@ class TreeSolution:
 def solution_of(
     problem: TreeProblem, state: State, found: Descended, reference: ReferencePose | None = None
 ) -> TreeSolution:
-    """Return the solution that a state is, which came from where a descent has ended."""
+    """Return the solution of a state: where the descent ``found`` has ended, or another one that was taken instead."""
     start = problem.start
     rx, ry, rz = start.root
     unit = start.unit

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""READ: the bones that carry a bone of a body, from its parent up to a root.
+"""READ: the ancestors of a bone of a body: the bones with which that bone moves, from its parent up to a root.
 
-They are its parents, except that a parent which copies all of another bone's matrix (constraint *Copy Transforms*)
+They are the parents, except that a parent which copies all of another bone's matrix (constraint *Copy Transforms*)
 stands for that other bone: both have the same matrix, and what moves the other bone moves its copy. In rigs that Rigify
 generates an arm hangs on a copy of the clavicle's control, and fingers hang on one of the hand's.
 """
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 
-def with_carriers(bone: PoseBone) -> list[PoseBone]:
-    """Return a bone and the bones that carry it, nearer ones first."""
+def with_ancestors(bone: PoseBone) -> list[PoseBone]:
+    """Return a bone and its ancestors, nearer ones first."""
     found = [bone]
-    passed = {bone.name}  # bones that copy each other carry none
+    passed = {bone.name}  # ends a cycle of bones that copy each other
     link = bone.parent
     while link is not None and link.name not in passed:
         passed.add(link.name)
