@@ -82,7 +82,7 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
         """Return the names of the bones at which chains should end, by their armatures, the active one first.
 
         Raises:
-            FabrikError: one of the other armatures with selected bones doesn't show its pose.
+            FabrikError: an armature with selected bones is in Rest Position.
         """
         from ..rig.bone_selection import selected_tips, with_opposites
 

@@ -8,7 +8,6 @@ Bones without a role are rigid with the bone above: twist bones, helpers and the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -39,7 +38,7 @@ from .dependencies import followed_bones
 from .influences import require_effect
 from .overrides import holder_of, overrides_of
 from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
-from .rotation_channel import is_locked
+from .rotation_channel import is_finite, is_locked
 from .shared_joints import one_bone_per_joint
 from .snapshot import Snapshot
 from .targets_and_poles import armature_to_world, check_evaluated
@@ -194,7 +193,7 @@ def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandl
         )
     offset = Matrix([handle.target_offset[row : row + 4] for row in range(0, 16, 4)])
     frame = armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
-    if not math.isfinite(sum(sum(row[:]) for row in frame.row)):
+    if not is_finite(frame):
         name = f"Handle '{handle.name}': its object '{handle.target.name}'"
         raise FabrikError(f"{name} has a position that is not a finite number")
     return frame

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from mathutils import Euler, Quaternion, Vector
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone
@@ -34,6 +34,11 @@ def rotation_of(bone: PoseBone | Object) -> Quaternion:
     return bone.rotation_euler.to_quaternion()
 
 
+def is_finite(matrix: Matrix) -> bool:
+    """Tell whether all numbers of a matrix are finite."""
+    return math.isfinite(sum(sum(row[:]) for row in matrix.row))
+
+
 def rotation_in_armature(armature: Object, target: Object, bone_name: str) -> Quaternion:
     """Return the rotation of an object or one of its bones in an armature's space; of neither's scale.
 
@@ -41,7 +46,7 @@ def rotation_in_armature(armature: Object, target: Object, bone_name: str) -> Qu
     """
     bone = target.pose.bones.get(bone_name) if bone_name and target.type == 'ARMATURE' else None
     matrix = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
-    if not math.isfinite(sum(sum(row[:]) for row in matrix.row)):
+    if not is_finite(matrix):
         return Quaternion((math.nan,) * 4)
     return (armature.matrix_world.inverted_safe() @ matrix).to_quaternion()
 

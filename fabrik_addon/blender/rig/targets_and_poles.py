@@ -16,7 +16,7 @@ from ...core import Array, FabrikError, Goals
 from .chain_bones import ChainBones, ChainSettings, bones_of_chain
 from .dependencies import followed_bones, in_words
 from .overrides import overrides_of
-from .rotation_channel import is_locked, rotation_in_armature
+from .rotation_channel import is_finite, is_locked, rotation_in_armature
 from .stretched_pose import shown_positions
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def armature_to_world(armature: Object) -> Matrix:
         FabrikError: the object's matrix isn't finite, or is singular (a scale of 0): it has no inverse.
     """
     matrix = armature.matrix_world
-    if not math.isfinite(sum(sum(row[:]) for row in matrix.row)):
+    if not is_finite(matrix):
         raise FabrikError(f"the object '{armature.name}' has a position that is not a finite number")
     edges = math.prod(column.length for column in matrix.to_3x3().col)
     if abs(matrix.determinant()) <= max(_SINGULAR_VOLUME * edges, _SMALLEST_VOLUME):

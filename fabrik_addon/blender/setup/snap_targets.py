@@ -188,8 +188,8 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     """
     positions, shape_angle = bend_of(snapshot)
     assert snapshot.goals.poles is not None  # the chain has a pole
-    chord = positions[-1] - positions[0]
-    to_pole = snapshot.goals.poles[0] - positions[0]
+    present = snapshot.goals.poles[0]
+    chord, to_pole = positions[-1] - positions[0], present - positions[0]
     along = chord / (np.linalg.norm(chord) + 1e-300)
     offsets = positions - positions[0]
     height = np.linalg.norm(offsets - np.outer(offsets @ along, along), axis=1).max()
@@ -197,7 +197,6 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     share = float(distance / np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     pose = Pose(positions, snapshot.pose.rotations)
     place = pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle + shape_angle)
-    present = snapshot.goals.poles[0]
     return present if share > _NEAREST_POLE and _are_on_one_side(snapshot, place, present) else place
 
 

@@ -11,7 +11,7 @@ or another length than the solver found, and the tip is off its target. So, in t
    that it is 0 for what is locked. Skipped where the error is rounding.
 3. Where the tip is at the target: damped least squares on the angles that bend and last bone are off pole and
    rotation, in the null space of the tip's Jacobian (Liegeois 1977).
-4. If the pose of steps 1 to 3 isn't nearer than the present pose (``is_nearer``), the present pose is kept, or where
+4. If the pose of steps 1 to 3 isn't nearer than the present pose (``_is_nearer``), the present pose is kept, or where
    its tip is off the target brought nearer by steps 2 and 3. Else the solver solves again from the pose of steps 1 to
    3, and its solution is projected by steps 1 to 3, while each projection is nearer than the one before. The next solve
    takes the same steps, and mostly keeps the pose.
@@ -163,7 +163,7 @@ def refined_projection(bones: ChainBones, goals: Goals, options: Options, found:
     again.
     """
     present = present_pose(bones, goals)
-    if present is not None and not is_nearer(bones, goals, options, found, present):
+    if present is not None and not _is_nearer(bones, goals, options, found, present):
         if present.error > options.tolerance:
             return descended(bones, goals, options, bones.rotations, found.iterations, found.status)
         away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
@@ -179,16 +179,16 @@ def projected_further(bones: ChainBones, goals: Goals, options: Options, found: 
     Sheared bones off their target stay as they are: each projection of four takes 8 ms.
     """
     for _ in range(_FURTHER_PROJECTIONS if bones.has_locks or found.error <= options.tolerance else 0):
-        if angle_off(bones, goals, found.rotations) <= POINTED:
+        if _angle_off(bones, goals, found.rotations) <= POINTED:
             break
         further = _projected_once_more(bones, goals, options, found)
-        if not is_nearer(bones, goals, options, further, found):
+        if not _is_nearer(bones, goals, options, further, found):
             break
         found = further
     return found
 
 
-def is_nearer(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose, other: ProjectedPose) -> bool:
+def _is_nearer(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose, other: ProjectedPose) -> bool:
     """Tell whether a pose is nearer to the target than another one, or as near and nearer to pole and rotation."""
     error, other_error = max(found.error, options.tolerance), max(other.error, options.tolerance)
     if error < _NEARER * other_error or other_error < _NEARER * error:
@@ -254,8 +254,8 @@ def is_as_good(bones: ChainBones, goals: Goals, present: ProjectedPose, found: P
     Without the comparison of the rotation a second press of Solve rotated bones of 42 of 52 random chains of four bones
     with locks or Limit Rotation constraints.
     """
-    angle = angle_off(bones, goals, present.rotations)
-    return angle <= POINTED or POLE_GAIN * angle <= angle_off(bones, goals, found.rotations)
+    angle = _angle_off(bones, goals, present.rotations)
+    return angle <= POINTED or POLE_GAIN * angle <= _angle_off(bones, goals, found.rotations)
 
 
 def _joints(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Array, float]:
@@ -269,7 +269,7 @@ def _length_of(positions: Array) -> float:
     return float(np.sqrt((links * links).sum(axis=1)).sum())
 
 
-def angle_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
+def _angle_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
     """Return the root of the sum of the squared angles (radians) that bend and last bone are off."""
     return math.hypot(*_angles_off(bones, goals, rotations))
 
