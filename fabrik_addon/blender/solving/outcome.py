@@ -22,7 +22,7 @@ from ..rig.wording import length_text
 from .solve_chain_bones import SolvedChain
 
 if TYPE_CHECKING:
-    from bpy.types import Object, Scene, UnitSettings, ViewLayer
+    from bpy.types import Object, PoseBone, Scene, UnitSettings, ViewLayer
 
 
 _NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status.STALLED: "stalled"}
@@ -125,8 +125,7 @@ def _constrained_by(solved: SolvedChain) -> list[str]:
     found = []
     if at_limit := _at_limit(solved):
         found.append("at their limit are " + ", ".join(at_limit))
-    if locked := [f"'{bone.name}'" for bone, _ in solved.channels if has_locks(bone)]:
-        found.append("rotation is locked on " + ", ".join(locked))
+    found += _rotation_locks([bone for bone, _ in solved.channels])
     found += _root_locks(solved)
     if not solved.snapshot.bones.is_rigid:
         found.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
@@ -137,14 +136,20 @@ def _constrained_by(solved: SolvedChain) -> list[str]:
     return found
 
 
+def _rotation_locks(bones: Sequence[PoseBone]) -> list[str]:
+    """Return which of some bones have locked rotation axes, in words."""
+    locked = [f"'{bone.name}'" for bone in bones if has_locks(bone)]
+    return ["rotation is locked on " + ", ".join(locked)] if locked else []
+
+
 def _root_locks(solved: SolvedChain) -> list[str]:
     """Return which locks keep the root of a body, in words; none of another chain."""
-    bones, found = solved.snapshot.bones, []
+    bones = solved.snapshot.bones
     root = bones.bones[0]
     if not solved.snapshot.priority:
         return []
-    if has_locks(root) and root not in [bone for bone, _ in solved.channels]:
-        found.append(f"rotation is locked on '{root.name}'")
+    is_named = root in [bone for bone, _ in solved.channels]  # with the bones of the chain
+    found = [] if is_named else _rotation_locks([root])
     # A body's root moves only where it rotates as well.
     if 0 in bones.free and any(root.lock_location):
         found.append(f"location is locked on '{root.name}'")
