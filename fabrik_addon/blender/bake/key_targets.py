@@ -27,7 +27,7 @@ from ..rig.rotation_channel import channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE
-from ..setup.move_target import MovedGoal, check_moves_alone, check_rotates, movable, rotation_at, scale_of
+from ..setup.move_target import MovedGoal, check_rotates, movable, rotation_at, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
 
 if TYPE_CHECKING:
@@ -171,8 +171,7 @@ def _key(
         FabrikError: a target can't be keyed, or isn't where it was keyed.
     """
     for path in paths:
-        check_moves_alone(path.what, work.armature, path.obj, path.bone_name)
-        movable(path.what, path.obj, path.bone_name)  # raises what keeps it from moving, before the work
+        movable(path.what, path.obj, path.bone_name, work.armature)  # raises what keeps it from moving, before the work
         if path.rotations is not None:
             check_rotates(path.what, path.owner)
         if needs_remapping(path.obj.animation_data):

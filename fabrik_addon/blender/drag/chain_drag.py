@@ -27,7 +27,7 @@ from ..rig.last_results import Result, keep_result
 from ..rig.properties import settings_of
 from ..rig.snapshot import Snapshot, take_bone_snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, shown_goals, target_position
-from ..setup.move_target import Movable, check_moves_alone, movable
+from ..setup.move_target import Movable, movable
 from ..setup.snap_targets import snap_targets
 from ..solving.chain_groups import Group, group_chains, take_group
 from ..solving.outcome import outcome_of
@@ -92,8 +92,7 @@ class ChainDrag(BaseDrag):
         if self.grab.chain:
             settings = self._settings()
             what = f"Chain '{self.grab.chain}': its {self.grab.role}"
-            check_moves_alone(what, self.armature, *self._grabbed(settings))
-            self._target = movable(what, *self._grabbed(settings))
+            self._target = movable(what, *self._grabbed(settings), self.armature)
             self._channels.record(self._target.moved, "location")
         self.start_position = self._grabbed_position(view_layer)
 

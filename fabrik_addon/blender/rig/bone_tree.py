@@ -91,10 +91,8 @@ class BoneTree:
     @cached_property
     def constraints(self) -> tuple[BoneConstraints, ...]:
         """What constrains the bones that rotate."""
-        found = tuple(constraints_of(*each) for each in zip(self.bones, self.limits, strict=True))
-        if not self.channels:
-            return found
-        return tuple(one.with_present(values) for one, (_, values) in zip(found, self.channels, strict=True))
+        present = self.channels or (None,) * len(self.bones)
+        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, present, strict=True))
 
     def joints(self, matrices: Sequence[Matrix]) -> Array:
         """Return the joints (J, 3), bones' heads before ends, for matrices (armature space) of ``line``."""

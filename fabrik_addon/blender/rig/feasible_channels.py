@@ -12,7 +12,7 @@ pose. Where it isn't either, the projection that is least outside the limits is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from mathutils import Quaternion
@@ -62,10 +62,6 @@ class BoneConstraints:
     def allows_all(self) -> bool:
         """Whether no rotation is changed."""
         return self.limits is None and not self.euler_limits and not self.has_locks
-
-    def with_present(self, values: tuple[float, ...]) -> BoneConstraints:
-        """Return the constraints for other present values of the bone's channel."""
-        return replace(self, own_channel=self.own_channel._replace(present=values))
 
     def rotation(self, rotation: Quaternion, present: Quaternion) -> Quaternion:
         """Return the rotation that ``channel`` gives; without the rounding of a channel where limits alone count."""
@@ -130,12 +126,13 @@ class BoneConstraints:
         return self._outside(q) <= ROUNDED_ANGLE
 
 
-def constraints_of(bone: PoseBone, limits: Limits | None) -> BoneConstraints:
+def constraints_of(bone: PoseBone, limits: Limits | None, present: Channel | None = None) -> BoneConstraints:
     """Return what constrains a bone.
 
     Args:
         bone: the bone.
         limits: its smallest and largest angles, as ``limits_of`` gives them; None where they don't count.
+        present: its present rotation channel; None takes that which Blender has.
     """
     euler_limits = euler_limits_of(bone) if limits is not None else []
     is_locked = has_locks(bone)
@@ -144,7 +141,10 @@ def constraints_of(bone: PoseBone, limits: Limits | None) -> BoneConstraints:
     if limits == UNLIMITED:
         limits = None  # swing and twist of a rotation by nearly half a turn have lost four of its digits
     allowed = None if limits is None else joint_limits(*limits)
-    return BoneConstraints(bone, allowed, euler_limits, is_locked, read_lockable_channel(bone))
+    own = read_lockable_channel(bone)
+    if present is not None:
+        own = own._replace(present=present[1])
+    return BoneConstraints(bone, allowed, euler_limits, is_locked, own)
 
 
 def feasible_channel(

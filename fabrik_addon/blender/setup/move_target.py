@@ -97,17 +97,20 @@ class Movable:
         return new
 
 
-def movable(what: str, obj: Object, bone_name: str) -> Movable:
+def movable(what: str, obj: Object, bone_name: str, armature: Object | None = None) -> Movable:
     """READ: an object or a bone that is to be moved.
 
     Args:
         what: it is, for messages.
         obj: object, evaluated since it was changed.
         bone_name: of one of its bones, or empty.
+        armature: whose chain's target or pole it is; one with which the armature moves never comes nearer to the chain.
 
     Raises:
-        FabrikError: it can't move.
+        FabrikError: it can't move, or it is the armature itself or something that the armature follows.
     """
+    if armature is not None and (obj, bone_name) in moved_by(armature):
+        raise FabrikError(f"{what} '{bone_name or obj.name}' can't move: '{armature.name}' moves with it")
     bone = obj.pose.bones[bone_name] if bone_name else None
     moved: Object | PoseBone = obj if bone is None else bone
     name = bone_name or obj.name
@@ -169,16 +172,6 @@ def move_to(what: str, obj: Object, bone_name: str, position: Vector) -> tuple[O
     found = movable(what, obj, bone_name)
     found.moved.location = found.location_at(position)
     return found.moved, found.before
-
-
-def check_moves_alone(what: str, armature: Object, obj: Object, bone_name: str) -> None:
-    """Check that an armature doesn't move with a target or pole of it, which then never comes nearer to the chain.
-
-    Raises:
-        FabrikError: it does: the target or pole is the armature itself, or something that the armature follows.
-    """
-    if (obj, bone_name) in moved_by(armature):
-        raise FabrikError(f"{what} '{bone_name or obj.name}' can't move: '{armature.name}' moves with it")
 
 
 def check_rotates(what: str, owner: Object | PoseBone) -> None:

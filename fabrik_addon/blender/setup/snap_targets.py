@@ -21,7 +21,7 @@ from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import MovedGoal, check_moves_alone, check_rotates, move_to, rotation_at, scale_of
+from .move_target import MovedGoal, check_rotates, movable, move_to, rotation_at, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -140,7 +140,7 @@ def _desired_placements(
         what = f"Chain '{chain.name}': its pole"
         placements.append(_Placement(what, chain.pole_target, chain.pole_subtarget, length, pole))
     for placement in placements:
-        check_moves_alone(placement.what, armature, placement.obj, placement.bone_name)
+        movable(placement.what, placement.obj, placement.bone_name, armature)  # raises what keeps it from moving
     return placements
 
 
