@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Key the pose of a body whose pinned handles follow objects, or whose head looks at one, at every frame of a range.
 
-Each frame is solved with the pose that the animation has there as the reference pose, from the solution of the frame
-before; nothing is written until all frames are solved. Pins may be keyed: at frames at which nothing is followed the
-animation stays.
+Nothing is written until all frames are solved (``solve_body_frames``). Pins may be keyed: at frames at which nothing is
+followed the animation stays.
 """
 
 from __future__ import annotations
@@ -13,25 +12,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ...core import Array, FabrikError, Status
-from ..animation.evaluated_frames import frame_in_errors, frames_of
+from ...core import Array, FabrikError
+from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
 from ..animation.nla import needs_remapping
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import following_objects, take_body
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
 from ..rig.targets_and_poles import check_evaluated
-from ..solving.corrected_goals import corrected_goals, deviations_of
-from ..solving.solve_body import body_group, eyes_of_solution
-from ..solving.solve_chains import solve_group
 from .group_track import ChannelKey, UnreachedFrame, channel_of
+from .solve_body_frames import solved_body_frames
 
 if TYPE_CHECKING:
-    from bpy.types import Object, ViewLayer
+    from bpy.types import Object
 
     from ..animation.evaluated_frames import Frames
     from ..animation.frame_range import FrameRange
-    from ..solving.solve_chain_bones import SolvedChain
 
 _Values: TypeAlias = tuple[float, ...]
 
@@ -71,50 +66,16 @@ def _solved(work: FrameRange) -> tuple[dict[ChannelKey, Array], list[UnreachedFr
     body = body_of(work.armature)
     targets = [one.target for one in body.handles] + [body.look_target]
     rows: _Rows = {}
-    unreached = []
-    previous: tuple[SolvedChain, ...] = ()
     with frames_of(work.scene, work.view_layer, [work.armature, *filter(None, targets)]) as at:
-        for number, frame in enumerate(work.frames):
-            at.go_to(frame)
-            with frame_in_errors(frame):
-                found, previous = _solved_frame(work.view_layer, at.evaluated(work.armature), previous)
-            for key, values in found.items():
+        found = solved_body_frames(work, at)
+        for number, solved in enumerate(found):
+            for key, values in ({} if solved is None else solved.channels).items():
                 rows.setdefault(key, {})[number] = values
-            names = following_objects(at.evaluated(work.armature))
-            off = [one for one in previous if one.snapshot.name in names and one.status is not Status.REACHED]
-            if off:
-                worst = max(off, key=lambda one: one.error)
-                unreached.append(UnreachedFrame(frame, worst.status.name, worst.error))
         if not rows:
             raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
         _complete(work, at, rows)
+    unreached = [solved.unreached for solved in found if solved is not None and solved.unreached is not None]
     return {key: _connected(work.armature, key, values) for key, values in rows.items()}, unreached
-
-
-def _solved_frame(
-    view_layer: ViewLayer, armature: Object, previous: tuple[SolvedChain, ...]
-) -> tuple[dict[ChannelKey, _Values], tuple[SolvedChain, ...]]:
-    """READ and solve a frame; return its channels and the solved chains, none where nothing is followed.
-
-    Args:
-        armature: evaluated at the frame.
-        previous: the chains of the frame before. The solve starts from them unless pins make it a tree of others.
-    """
-    if not (following_objects(armature) or body_of(armature).use_look_at):
-        return {}, ()
-    read = take_body(view_layer, armature)
-    group = body_group(armature, read)
-    if [one.snapshot.name for one in previous] != [snapshot.name for snapshot in group.snapshots]:
-        previous = ()
-    # One correction, by what constraints add to the animation's pose: nothing is written before the end.
-    goals = corrected_goals(group, {}, deviations_of(group, None))
-    solved = solve_group(group, goals, previous)
-    found: dict[ChannelKey, _Values] = {(root.name, "location"): root.location[:] for root in group.moving_roots}
-    settings = [setting for chain in solved for setting in chain.settings] + eyes_of_solution(read, group, solved)
-    for bone, (name, values) in settings:
-        assert not isinstance(values, str)  # a body's bones don't stretch
-        found[bone.name, name] = values
-    return found, solved
 
 
 def _complete(work: FrameRange, at: Frames, rows: _Rows) -> None:

@@ -41,6 +41,7 @@ from ..solving.corrected_goals import (
     largest_difference,
 )
 from ..solving.outcome import outcome_of, slipped_pin
+from ..solving.rotation_rate import RotationRate
 from ..solving.solve_body import body_group, on_its_feet
 from ..solving.solve_chains import solve_group
 from .base_drag import BaseDrag, Grab
@@ -58,30 +59,6 @@ if TYPE_CHECKING:
     from ..solving.solve_tree_bones import ReadTree
 
 
-MOST_TURN, OVER_MEAN, MOST_OVER_MEAN, GROWTH = 4.0, 1.14, 2.0, 0.15
-"""Bound of the largest rotation (radians) of a bone in a move, over the move's distance d in units of the body's tree:
-``max(MOST_TURN, OVER_MEAN R / D, min(r (1 + d / GROWTH), MOST_OVER_MEAN R / D))``, with the ratio r of the move before,
-and the sums R of the largest rotations and D of the distances of all moves before.
-
-Where a limb is nearly straight or reaches a limit its joints rotate by many times what they do elsewhere; there the
-dragged point comes behind, and follows in the next moves. Without a bound 21 of 48 seeded drags had a move with more
-than 3 times the median move's largest rotation. With the first term alone, 4.8, one of 200 had, and a hand that is led
-across the body, which rotates an arm by up to 8.4, was behind by up to 0.09 of the height until its release; with all
-three none has, and the hand is behind by 0.021 at most, with the other hand pinned by 0.024: where an arm would rotate
-by 20 to 40 degrees in one move. Without the second term a hand was behind by 0.009 where it slowed down before.
-"""
-
-MOST_TURN_BEYOND, BEYOND_OVER_MEAN = 1.5, 0.8
-"""Bound of that rotation where the solution misses the target: ``max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * R / D)``.
-
-Of a body with balance alone. Led out of reach it gains 0.03 of its height by another 60 degrees of knees and hips, and
-after them stays as it is: 14 of 18 drags of a hand far had a move with more than 3 times the median move's largest
-rotation, up to 10.5 times. With this bound none of 27 has, up to 2.7 times. A target within reach is followed as
-before.
-Where the bound held whenever the dragged point was behind, which the bound itself brings about, a hand that was led low
-within reach came behind by 0.057 of the height.
-"""
-
 SETTLE_TURN, SETTLED_TURN = math.radians(2.0), 1e-3
 """Largest rotation (radians) of a bone in a step while the mouse rests, and the one up to which the body has settled.
 
@@ -90,9 +67,6 @@ of a body that was led out of reach turned by up to 59 degrees."""
 
 MOST_SETTLE_STEPS = 150
 """Steps at most in which the body settles where the mouse rests; 81 seeded drags took up to 29."""
-
-FAR_MOVE = 0.1
-"""Distance of a move, in units of the body's tree, from which on rotations have no bound."""
 
 
 def is_of_body(armature: Object, bone: str) -> bool:
@@ -126,8 +100,7 @@ class BodyDrag(BaseDrag):
     def _begin(self, view_layer: ViewLayer) -> None:
         self._previous: tuple[SolvedChain, ...] = ()
         self._settle_steps = 0
-        # d, r, R and D of ``MOST_TURN``.
-        self._distance = self._rate = self._turns = self._distances = 0.0
+        self._rate = RotationRate()
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
         self._other_side = other_side(self.armature, self.grab.bone, self.grab.use_tail)
         start = self._place()
@@ -193,21 +166,16 @@ class BodyDrag(BaseDrag):
         if not self._pulls_to_start() or self._turn_to(self._tree.start.frames) > most:
             return False
         self._previous = ()
-        self._rate = self._turns = self._distances = 0.0
+        self._rate = RotationRate()
         view_layer.update()
         return True
 
     def _pose(self, view_layer: ViewLayer, position: Vector) -> None:
-        most = self._most_turn(self._to_armature @ position, self._tree.start.unit)
+        most, beyond = self._bounds(self._to_armature @ position)
         if self._restores_start(view_layer, most):
             return
-        beyond = max(MOST_TURN_BEYOND, BEYOND_OVER_MEAN * self._mean_rate) * self._distance or math.inf
         is_move = math.isfinite(most)
-        turn = self._pose_within(view_layer, position, self._group_within(most, beyond, is_move))
-        if self._distance:
-            self._turns += turn
-            self._distances += self._distance
-            self._rate = turn / self._distance
+        self._rate.add(self._pose_within(view_layer, position, self._group_within(most, beyond, is_move)))
         self.is_settled, self._settle_steps = False, 0
 
     def settle(self, view_layer: ViewLayer) -> None:
@@ -291,20 +259,12 @@ class BodyDrag(BaseDrag):
         start_tree = replace(tree.start, chain=replace(chain, weights=weights))
         return replace(group, tree=replace(tree, start=start_tree))
 
-    @property
-    def _mean_rate(self) -> float:
-        """The ratio R / D of ``MOST_TURN``; 0 before the first move."""
-        return self._turns / self._distances if self._distances else 0.0
-
-    def _most_turn(self, position: Vector, unit: float) -> float:
-        """Return the largest rotation (radians) of this move, to a position in armature space, and take note of it."""
-        distance = (position - self._solved_for).length / unit
+    def _bounds(self, position: Vector) -> tuple[float, float]:
+        """Return the largest rotations (radians) of a move to a position in armature space, and take note of it."""
+        distance = (position - self._solved_for).length / self._tree.start.unit
         self._solved_for = position
-        self._distance = distance if distance < FAR_MOVE else 0.0
-        if not self._distance:
-            return math.inf
-        mean, grown = self._mean_rate, self._rate * (1.0 + distance / GROWTH)
-        return max(MOST_TURN, OVER_MEAN * mean, min(grown, MOST_OVER_MEAN * mean)) * distance
+        within, beyond = self._rate.bounds(distance)
+        return within or math.inf, beyond or math.inf  # the last move goes nowhere: it comes to the end of the way
 
     def _turn_to(self, frames: Sequence[Quaternion]) -> float:
         """Return the largest rotation (radians) of a bone from the solution before, or from the start, to frames."""

@@ -103,10 +103,10 @@ class BodyTurn(BodyDrag):
         self.angle_left = _angle(self._rotation(), self._desired())
         return turn
 
-    def _most_turn(self, position: Vector, unit: float) -> float:
+    def _bounds(self, position: Vector) -> tuple[float, float]:
         angle = _angle(self._solved_turn, self.turned)
         self._solved_turn = self.turned
-        return MOST_TURN_RATIO * angle if 0.0 < angle < FAR_TURN else math.inf
+        return MOST_TURN_RATIO * angle if 0.0 < angle < FAR_TURN else math.inf, math.inf
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Turn by the same rotation again where some of it is left: a turn by no angle has no largest rotation."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bound of the largest rotation of a bone in a move of a drag (``Options.most_turn``)."""
+"""The bound of the largest rotation of a bone in a move of a drag or a frame of a bake (``Options.most_turn``)."""
 
 import math
 
