@@ -16,7 +16,17 @@ from mathutils import Vector
 
 from fabrik_addon.blender.interface.body_tool import FabrikBodyPose, body_handles
 from fabrik_addon.blender.interface.chain_panel import VIEW3D_PT_fabrik
-from tests.blender.rigs import activate, error_of, linked, make_empty, pose_of, printed, update
+from tests.blender.rigs import (
+    activate,
+    error_of,
+    linked,
+    make_armature,
+    make_empty,
+    make_tail,
+    pose_of,
+    printed,
+    update,
+)
 from tests.blender.test_panel import Drawing
 
 ops: Any = bpy.ops.pose
@@ -120,6 +130,23 @@ def test_a_rig_of_locked_bones_is_refused_with_the_reason(human: Object) -> None
     for bone in human.pose.bones:
         bone.lock_rotation, bone.lock_rotations_4d, bone.lock_rotation_w = (True,) * 3, True, True
     assert "all of them have locked rotations" in error_of(ops.fabrik_body_add)
+
+
+def test_a_rig_without_bones_is_not_said_to_have_locked_ones() -> None:
+    make_armature([])
+    assert error_of(ops.fabrik_body_add).endswith("among the bones that can be posed")
+
+
+def test_constraints_are_named_where_they_move_all_bones_and_none_deforms() -> None:
+    armature = make_tail(2)
+    target = make_empty("target")
+    activate(armature, "bone0")
+    for bone in armature.pose.bones:
+        bone.bone.use_deform = False
+        bone.constraints.new("COPY_ROTATION").target = target
+    update()
+    message = error_of(ops.fabrik_body_add)
+    assert "constraints or drivers move 'bone0' (constraint 'Copy Rotation')" in message and "locked" not in message
 
 
 def test_a_handle_whose_bone_is_gone_is_not_shown_and_can_be_removed(human: Object) -> None:

@@ -52,6 +52,19 @@ def test_a_handle_is_pinned_where_it_is_and_no_bone_moves(human: Object, prop: O
     assert max((bone.head - heads[bone.name]).length for bone in human.pose.bones) < 1e-4
 
 
+def test_a_hand_stays_where_it_followed_a_prop_from_that_was_scaled_to_nothing(human: Object, prop: Object) -> None:
+    """A prop that pops in has no size at first: the hand was sent 70000 km away."""
+    place = hand(human).head.copy()
+    prop.scale = (0.0, 0.0, 0.0)
+    update()
+    human.fabrik.body.handles["Hand.L"].target = prop
+    prop.scale = (1.0, 1.0, 1.0)
+    update()
+    assert ops.fabrik_body_follow() == {"FINISHED"}
+    update()
+    assert (hand(human).head - place).length < 1e-4
+
+
 def test_an_object_out_of_reach_is_the_target_of_its_handle(
     human: Object, prop: Object, capfd: pytest.CaptureFixture[str]
 ) -> None:

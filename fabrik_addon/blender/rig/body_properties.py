@@ -7,6 +7,7 @@ from __future__ import annotations
 import bpy
 from bpy.app.handlers import persistent
 from bpy.types import Context, Object, PropertyGroup
+from mathutils import Matrix
 
 from .bone_keys import key_of, name_now
 from .property_updates import (
@@ -121,7 +122,10 @@ def _note_target(handle: FabrikHandle, context: Context) -> None:
     if handle.target is not None and bone is not None:
         frame = bone.matrix.copy()
         frame.translation = bone.tail if handle.use_tail else bone.head
-        found = handle.target.matrix_world.inverted_safe() @ armature.matrix_world @ frame
+        space = handle.target.matrix_world
+        if not all(space.to_scale()):  # no inverse; its rotation is lost too, about axes of scale 0
+            space = Matrix.LocRotScale(space.to_translation(), space.to_quaternion(), None)
+        found = space.inverted_safe() @ armature.matrix_world @ frame
         handle.target_offset = [value for row in found for value in row]
         handle.use_pin = True
     show_change(handle, context)

@@ -94,16 +94,18 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     _require_own_body(armature)
     bones = armature.pose.bones
     overridden = bones_with_overrides(armature)
-    held_back = tuple(
-        f"'{bone.name}' ({overridden[bone.name]})" for bone in bones if bone.bone.use_deform and bone.name in overridden
-    )
     recognition, others = recognise_rig(armature, overridden) or (None, ())
+    held_back = tuple(
+        f"'{bone.name}' ({overridden[bone.name]})"
+        for bone in bones
+        if bone.name in overridden and (bone.bone.use_deform or recognition is None)
+    )
     found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
     if recognition is None or not any(part.bone for part in found):
         reason = ""
         if held_back:
             reason = f": constraints or drivers move {listed(held_back)}"
-        elif recognition is None:
+        elif bones and recognition is None:
             reason = ": all of them have locked rotations"
         raise FabrikError(
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
