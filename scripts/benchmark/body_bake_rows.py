@@ -103,7 +103,7 @@ def _bake(number: int) -> _Bake:
     scene().frame_set(0)
     work = FrameRange(scene(), view_layer(), armature, range(FRAMES), (0, FRAMES - 1))
     begin = time.perf_counter()
-    unreached = bake_body(work)
+    unreached = bake_body(work).unreached
     milliseconds = 1e3 * (time.perf_counter() - begin) / FRAMES
     poses = []
     for frame in range(FRAMES):

@@ -267,6 +267,46 @@ def test_a_closed_path_closes_the_pose_of_a_baked_body(human: Object) -> None:
     assert math.degrees(rotations[-1]) < 0.5 < math.degrees(rotations.max())
 
 
+@pytest.mark.parametrize("is_tweaked", [True, False], ids=["strip", "layer"])
+def test_a_body_is_baked_into_actions_that_the_nla_blends(human: Object, prop: Object, is_tweaked: bool) -> None:
+    """Keys are those with which the blended pose has the hand at the cup: in a strip, and in a layer upon one."""
+    start = human.matrix_world @ hand(human).head - prop.location
+    for frame in (1, 10):
+        for bone in human.pose.bones:
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    data: Any = human.animation_data
+    track = data.nla_tracks.new()
+    strip = track.strips.new("Walk", 1, data.action)
+    data.action = None
+    if is_tweaked:
+        track.select = strip.select = True
+        data.use_tweak_mode = True
+    else:
+        data.action, data.action_blend_type = bpy.data.actions.new("Layer"), 'COMBINE'
+    prop.location += Vector((0.0, -0.1, 0.2))
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=3) == {"FINISHED"}
+    if is_tweaked:
+        data.use_tweak_mode = False
+    for frame in (1, 2, 3):
+        bpy.context.scene.frame_set(frame)
+        assert (human.matrix_world @ hand(human).head - prop.location - start).length < 1e-3
+
+
+def test_a_bake_of_a_body_says_what_keeps_a_handle_from_its_object(
+    human: Object, prop: Object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An IK constraint poses the arm after its channels are keyed: the bake said nothing."""
+    constraint: Any = human.pose.bones["forearm.L"].constraints.new('IK')
+    constraint.target, constraint.chain_count = make_empty("Elsewhere", human.matrix_world @ Vector((1.0, 0.0, 1.0))), 2
+    prop.location.z += 0.2
+    update()
+    printed(capfd)
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=2) == {"FINISHED"}
+    said = printed(capfd)
+    assert "At 2 of 2 frames a handle doesn't reach its object" in said
+    assert "overridden on bone 'forearm.L' (constraint 'IK' of bone 'forearm.L')" in said
+
+
 def key_pin(handle: Any, pinned: dict[int, bool]) -> None:
     for frame, use_pin in pinned.items():
         handle.use_pin = use_pin

@@ -8,19 +8,20 @@ followed the animation stays.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...core import Array, FabrikError
 from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
-from ..animation.nla import needs_remapping
 from ..rig.body_properties import body_of
 from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
 from ..rig.targets_and_poles import check_evaluated
 from .group_track import ChannelKey, UnreachedFrame, channel_of
-from .solve_body_frames import solved_body_frames
+from .keyed_channels import key_channels, match_evaluated
+from .solve_body_frames import SolvedBodyFrame, solved_body_frames, unreached_frames
 
 if TYPE_CHECKING:
     from bpy.types import Object
@@ -34,13 +35,19 @@ _Rows: TypeAlias = dict[ChannelKey, dict[int, _Values]]
 """Values of channels, by the numbers of the frames that have them."""
 
 
-def bake_body(work: FrameRange) -> list[UnreachedFrame]:
+class BakedBody(NamedTuple):
+    """The result of a bake."""
+
+    unreached: list[UnreachedFrame]
+    """The frames at which a handle isn't at its object, with the largest error of each frame."""
+    overridden: list[str]
+    """What acts on the bones after their channels, as ``Snapshot.overridden``."""
+
+
+def bake_body(work: FrameRange) -> BakedBody:
     """Key the bones of a body at every frame, with its pinned handles where the objects are that they follow.
 
     Head and eyes of a body that looks at a point are turned to where that point is at each frame.
-
-    Returns:
-        the frames at which a handle isn't at its object, with the largest error of each frame.
 
     Raises:
         FabrikError: at no frame a handle follows an object or the head looks at something, Blender doesn't evaluate the
@@ -51,22 +58,28 @@ def bake_body(work: FrameRange) -> list[UnreachedFrame]:
     check_evaluated(work.view_layer, armature, f"'{armature.name}'")
     edit = ActionEdit(armature, remapping_of(work.scene))
     with undone_after_error(work.view_layer, [armature], [edit]) as stored:
-        if needs_remapping(armature.animation_data):
-            raise FabrikError(f"'{armature.name}' can't be keyed: the NLA blends its action with others")
-        rows, unreached = _solved(work)
-        _write(work, edit, rows)
+        found, rows = _solved(work)
+        solved = [one for one in found if one is not None]
+        for key, values in rows.items():
+            edit.check(channel_of(armature, key), values.shape[1])
+        written = key_channels(work, edit, rows, max(one.length for one in solved))
         work.view_layer.update()
+        match_evaluated(work, edit, written)
+        unreached = [one.unreached for one in solved if one.unreached is not None]
+        overridden = sorted(frozenset().union(*(one.overridden for one in solved)))
+        if overridden:
+            # What is solved isn't what is shown: constraints and drivers act after the channels.
+            with _frames_of(work) as at:
+                unreached = unreached_frames(work, at)
         stored.restore(but=edit.changed)
     work.view_layer.update()
-    return unreached
+    return BakedBody(unreached, overridden)
 
 
-def _solved(work: FrameRange) -> tuple[dict[ChannelKey, Array], list[UnreachedFrame]]:
-    """READ and solve all frames; return the channels (F, C) and the frames at which a handle isn't at its object."""
-    body = body_of(work.armature)
-    targets = [one.target for one in body.handles] + [body.look_target]
+def _solved(work: FrameRange) -> tuple[list[SolvedBodyFrame | None], dict[ChannelKey, Array]]:
+    """READ and solve all frames; return them, and the channels (F, C)."""
     rows: _Rows = {}
-    with frames_of(work.scene, work.view_layer, [work.armature, *filter(None, targets)]) as at:
+    with _frames_of(work) as at:
         found = solved_body_frames(work, at)
         for number, solved in enumerate(found):
             for key, values in ({} if solved is None else solved.channels).items():
@@ -74,8 +87,14 @@ def _solved(work: FrameRange) -> tuple[dict[ChannelKey, Array], list[UnreachedFr
         if not rows:
             raise FabrikError("No pinned handle follows an object: choose one in the panel Handles")
         _complete(work, at, rows)
-    unreached = [solved.unreached for solved in found if solved is not None and solved.unreached is not None]
-    return {key: _connected(work.armature, key, values) for key, values in rows.items()}, unreached
+    return found, {key: _connected(work.armature, key, values) for key, values in rows.items()}
+
+
+def _frames_of(work: FrameRange) -> AbstractContextManager[Frames]:
+    """Return the frames of an armature and of what its body follows."""
+    body = body_of(work.armature)
+    followed = [obj for obj in (*(one.target for one in body.handles), body.look_target) if obj is not None]
+    return frames_of(work.scene, work.view_layer, [work.armature, *followed])
 
 
 def _complete(work: FrameRange, at: Frames, rows: _Rows) -> None:
@@ -98,13 +117,3 @@ def _connected(armature: Object, key: ChannelKey, values: dict[int, _Values]) ->
             rotation = rotation_from(bone, (name, found[number]))
             found[number] = nearest_values(bone.rotation_mode, rotation, found[number - 1])
     return np.array(found)
-
-
-def _write(work: FrameRange, edit: ActionEdit, rows: dict[ChannelKey, Array]) -> None:
-    """WRITE: channels into curves."""
-    times, span = edit.times(work.frames), edit.span(work.span)
-    for key, values in rows.items():
-        edit.check(channel_of(work.armature, key), values.shape[1])
-    for key, values in rows.items():
-        edit.bake(channel_of(work.armature, key), times, values, span)
-    edit.done()

@@ -11,29 +11,24 @@ dependences.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ...core import Array, FabrikError, Status
-from ...core.math.key_reduction import needed_keys, slopes_of
-from ...core.math.operations import IntegerArray
-from ...core.math.quaternion_arrays import angle_between, from_values
+from ...core import Status
 from ..animation.animated_settings import animated_paths, animated_settings
 from ..animation.evaluated_frames import frame_in_errors, frames_of
-from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
+from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
-from ..animation.nla import needs_remapping, remapped
 from ..rig.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
+from .keyed_channels import KeyedChannel, key_channels, match_evaluated
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object
 
     from ..rig.properties import FabrikChain
     from ..solving.stored_values import StoredValues
@@ -44,9 +39,6 @@ FRAMES_PER_BATCH = 2000
 STEPWISE_FRAMES_PER_BATCH = 48
 """The same where frames may start from the frame before. They take some milliseconds each, and the bake can be
 cancelled in between."""
-
-_NLA_IMPRECISION = 1e-3
-"""Error of a channel after the NLA's blending that comes from its single precision: radians, or a share of lengths."""
 
 
 def bake_chains(
@@ -96,8 +88,7 @@ def _bake(
             _write(work, edit, tracks_of_pass, None)
     written = _write(work, edit, tracks, tolerance)
     work.view_layer.update()
-    if needs_remapping(work.armature.animation_data):
-        _match_evaluated(work, edit, written, tolerance)
+    match_evaluated(work, edit, written, tolerance)
     baked = {name: track.baked(name) for track in tracks for name in track.group.names}
     moved = [one for one in chains if not one.use_pin and (baked[one.name].overridden or baked[one.name].carried)]
     if moved:
@@ -159,141 +150,13 @@ def _read_and_solve(
                 track.connect(numbers, at.evaluated(work.armature))
 
 
-@dataclass
-class _KeyedChannel:
-    """One channel with its desired values at all frames, and the keys that bring them about."""
-
-    channel: Channel
-    bone: PoseBone
-    name: str
-    length: float
-    """Of the longest chain, in armature space."""
-    times: Array
-    """(F,) of the frames, in the action's time."""
-    span: tuple[float, float]
-    """First and last time between which keys are replaced."""
-    desired: Array
-    """(F, C) values after the NLA's blending."""
-    keyed: Array
-    """(F, C) values of keys: the desired ones, except where the NLA blends the action with others."""
-    slopes: Array | None
-    """(F, C) of the curves at the keys; None where all frames are keyed."""
-    kept: IntegerArray
-    """Numbers of the frames that are keyed, ascending."""
-
-    def error(self, found: Array) -> Array:
-        """Return the distances (F,) of values (F, C) from the desired ones.
-
-        Rotations: the angle in radians; locations: the distance over ``length``; scales: the largest difference.
-        """
-        if self.name == "location":
-            return np.linalg.norm(found - self.desired, axis=1) / self.length
-        if self.name == "scale":
-            return np.abs(found - self.desired).max(axis=1)
-        mode = self.bone.rotation_mode
-        return angle_between(from_values(mode, found), from_values(mode, self.desired))
-
-    def reduce(self, tolerance: float) -> None:
-        """Keep the keys alone between which the curve is within a tolerance of the desired values.
-
-        Where the NLA blends the action with others the curve isn't what is evaluated: only the first and the last key
-        are kept then, and ``_match_evaluated`` adds those that are needed.
-        """
-        self.slopes = slopes_of(self.times, self.keyed)
-        if self.keyed is not self.desired:
-            self.kept = np.unique([0, len(self.times) - 1])
-            return
-        self.kept = needed_keys(self.times, self.desired, self.slopes, lambda found, _: self.error(found), tolerance)
-
-    def add_keys(self, errors: Array, tolerance: float) -> bool:
-        """Add a key at the worst frame between each two keys, where it is off by more than a tolerance.
-
-        Args:
-            errors: (F,) of the present curve at all frames.
-            tolerance: that is exceeded.
-
-        Returns:
-            whether there was such a frame.
-        """
-        between = [(start + 1, end) for start, end in pairwise(self.kept.tolist()) if end > start + 1]
-        worst = [start + int(errors[start:end].argmax()) for start, end in between]
-        added = [number for number in worst if errors[number] > tolerance]
-        self.kept = np.union1d(self.kept, np.array(added, np.int64))
-        return bool(added)
-
-    def write(self, edit: ActionEdit) -> None:
-        """WRITE: the kept keys into the channel's curves."""
-        slopes = None if self.slopes is None else self.slopes[self.kept]
-        edit.bake(self.channel, self.times[self.kept], self.keyed[self.kept], self.span, slopes)
-
-
-def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], tolerance: float | None) -> list[_KeyedChannel]:
+def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], tolerance: float | None) -> list[KeyedChannel]:
     """WRITE: the channels that tracks have changed into curves; with a tolerance, only the keys that are needed."""
-    armature = work.armature
     for name in sorted(set().union(*(track.aligned for track in tracks))):
-        armature.data.bones[name].inherit_scale = ALIGNED
-    every = {key: values for track in tracks for key, values in track.values.items() if key in track.changed}
-    times, span = edit.times(work.frames), edit.span(work.span)
+        work.armature.data.bones[name].inherit_scale = ALIGNED
+    values = {key: rows for track in tracks for key, rows in track.values.items() if key in track.changed}
     length = max(snapshot.chain.total_length for track in tracks for snapshot in track.group.snapshots)
-    is_remapped = needs_remapping(armature.animation_data)
-    written = []
-    for key, values in every.items():
-        channel, bone = channel_of(armature, key), armature.pose.bones[key[0]]
-        keyed = remapped(edit, bone, channel, work.frames, times, values) if is_remapped else values
-        frames = np.arange(len(times))
-        one = _KeyedChannel(channel, bone, key[1], length, times, span, values, keyed, None, frames)
-        if tolerance is not None:
-            one.reduce(tolerance)
-        one.write(edit)
-        written.append(one)
-    edit.done()
-    return written
-
-
-def _match_evaluated(
-    work: FrameRange, edit: ActionEdit, written: Sequence[_KeyedChannel], tolerance: float | None
-) -> None:
-    """Add keys until the channels that the NLA evaluates are within a tolerance of the desired ones.
-
-    Which keys are needed can't be computed from the keys alone: an error of a key isn't the error of the blended
-    channel (a factor of 1.01 is nothing in the layer, and multiplies what is below by it). So the blended channels are
-    read at all frames, in as many rounds as keys are added between two others.
-
-    Raises:
-        FabrikError: they aren't with keys at all frames: strips above override them, or the layer multiplies zeros.
-    """
-    while True:
-        evaluated = _evaluated_channels(work, written)
-        errors = [one.error(found) for one, found in zip(written, evaluated, strict=True)]
-        grown = []
-        for one, off in zip(written, errors, strict=True):
-            if tolerance is not None and one.add_keys(off, tolerance):
-                grown.append(one)
-        if not grown:
-            break
-        for one in grown:
-            one.write(edit)
-        edit.done()
-        work.view_layer.update()
-    for one, off in zip(written, errors, strict=True):
-        worst = int(off.argmax())
-        if not off[worst] <= (tolerance or 0.0) + _NLA_IMPRECISION:
-            raise FabrikError(
-                f"Bone '{one.bone.name}' can't be keyed at frame {work.frames[worst]:g}: NLA strips above override "
-                "it, or its layer multiplies zeros"
-            )
-
-
-def _evaluated_channels(work: FrameRange, written: Sequence[_KeyedChannel]) -> list[Array]:
-    """READ: the evaluated values (F, C) of channels at all frames."""
-    evaluated = [np.empty_like(one.desired) for one in written]
-    with frames_of(work.scene, work.view_layer, [work.armature]) as at:
-        for number, frame in enumerate(work.frames):
-            at.go_to(frame)
-            bones = at.evaluated(work.armature).pose.bones
-            for one, found in zip(written, evaluated, strict=True):
-                found[number] = getattr(bones[one.bone.name], one.name)[:]
-    return evaluated
+    return key_channels(work, edit, values, length, tolerance)
 
 
 def _measured(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...core import Array, Status
+from ...core import Array, Options, Status
 from ...core.math.quaternion_arrays import angle_between
 from ..animation.evaluated_frames import frame_in_errors
 from ..rig.body_properties import body_of
@@ -62,6 +62,10 @@ class SolvedBodyFrame(NamedTuple):
     """Of the frames solved before, one from another."""
     unreached: UnreachedFrame | None
     """Where a handle isn't at its object."""
+    length: float
+    """Of the longest chain, in armature space."""
+    overridden: frozenset[str]
+    """What acts on the bones after their channels, as ``Snapshot.overridden``."""
 
     def is_before(self, group: Group) -> bool:
         """Tell whether the solve of a group can start from here: whether its tree is of the same chains."""
@@ -125,8 +129,33 @@ def _solved(
     rate = RotationRate() if before is None else before.rate
     if before is not None:
         rate.add(_largest_rotation(before.frames, solution.frames))
-    bound = tree.options.most_turn
-    return SolvedBodyFrame(channels, solution.frames, chains, tree.start.frames, bound, rate, unreached)
+    return SolvedBodyFrame(
+        channels=channels,
+        frames=solution.frames,
+        solved=chains,
+        reference=tree.start.frames,
+        bound=tree.options.most_turn,
+        rate=rate,
+        unreached=unreached,
+        length=max(snapshot.chain.total_length for snapshot in group.snapshots),
+        overridden=frozenset(name for one in group.snapshots for name in one.overridden + one.carried),
+    )
+
+
+def unreached_frames(work: FrameRange, at: Frames) -> list[UnreachedFrame]:
+    """READ: the frames at which the pose that is shown has a handle away from its object; with the farthest one's."""
+    found = []
+    for frame in work.frames:
+        at.go_to(frame)
+        armature = at.evaluated(work.armature)
+        names = following_objects(armature)
+        snapshots = take_body(work.view_layer, armature).snapshots if names else ()
+        led = [one for one in snapshots if one.name in names and one.has_position]
+        off = [math.dist(one.bones.end_position[:], one.goals.targets[0]) / one.chain.total_length for one in led]
+        error = max(off, default=0.0)
+        if error > Options().tolerance:
+            found.append(UnreachedFrame(frame, Status.LIMITED.name, error))
+    return found
 
 
 def _lead_to_end(work: FrameRange, at: Frames, found: list[SolvedBodyFrame | None]) -> None:

@@ -219,17 +219,18 @@ class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
         from ..bake.bake_body import bake_body
 
         span, frames = self.span(context), self.frames(context)
-        unreached = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, span))
-        if not unreached:
+        baked = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, span))
+        if not baked.unreached:
             report(self, {'INFO'}, f"Baked the body over {counted(len(frames), 'frame')}")
             return
-        worst = max(unreached, key=lambda one: one.error)
-        report(
-            self,
-            {'WARNING'},
-            f"At {len(unreached)} of {counted(len(frames), 'frame')} a handle doesn't reach its object, "
-            f"farthest at frame {worst.frame:g}",
-        )
+        worst = max(baked.unreached, key=lambda one: one.error)
+        said = [
+            f"At {len(baked.unreached)} of {counted(len(frames), 'frame')} a handle doesn't reach its object, "
+            f"farthest at frame {worst.frame:g}"
+        ]
+        if baked.overridden:
+            said.append(f"overridden on {', '.join(baked.overridden)}")
+        report(self, {'WARNING'}, "; ".join(said))
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
