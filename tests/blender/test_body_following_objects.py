@@ -258,13 +258,27 @@ def test_a_baked_body_comes_to_another_way_to_bend_in_several_frames(human: Obje
 
 
 def test_a_closed_path_closes_the_pose_of_a_baked_body(human: Object) -> None:
-    """What keeps bones from jumping held the last frames back: by 35 degrees."""
+    """The bound of rotations held the last frames back, by 33 degrees. The frames before lead to the pose at the end
+    within bounds: in steps of 28 and 36 degrees they did not."""
     paths = {
         "Foot.L": (Vector((0.48, 0.62, 0.24)), Vector((0.13, 0.3, 0.12)), Vector()),
         "Head": (Vector((-0.2, -0.27, 0.22)), Vector((0.08, -0.15, -0.12)), Vector()),
     }
     rotations = bake_along(human, paths, last=41)
-    assert math.degrees(rotations[-1]) < 0.5 < math.degrees(rotations.max())
+    assert math.degrees(rotations[-1]) < 0.5
+    # The last step leaves straight knees at the edge of their reach.
+    assert rotations[-8:-2].max() < 2.0 * np.median(rotations)
+
+
+def test_locks_that_are_keyed_take_bones_out_of_a_baked_body(human: Object, prop: Object) -> None:
+    """It ended in an error in Python: the frame before had another bone."""
+    arm: Any = human.pose.bones["upper_arm.L"]
+    arm.lock_rotations_4d = True
+    for frame, is_locked in ((1, False), (3, False), (4, True), (6, True)):
+        arm.lock_rotation, arm.lock_rotation_w = (is_locked,) * 3, is_locked
+        arm.keyframe_insert("lock_rotation", frame=frame)
+        arm.keyframe_insert("lock_rotation_w", frame=frame)
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=6) == {"FINISHED"}
 
 
 @pytest.mark.parametrize("is_tweaked", [True, False], ids=["strip", "layer"])

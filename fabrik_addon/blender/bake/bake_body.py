@@ -41,7 +41,7 @@ class BakedBody(NamedTuple):
     unreached: list[UnreachedFrame]
     """The frames at which a handle isn't at its object, with the largest error of each frame."""
     overridden: list[str]
-    """What acts on the bones after their channels, as ``Snapshot.overridden``."""
+    """What acts after their channels on the bones of handles that aren't at their objects (``Snapshot.overridden``)."""
 
 
 def bake_body(work: FrameRange) -> BakedBody:
@@ -66,11 +66,11 @@ def bake_body(work: FrameRange) -> BakedBody:
         work.view_layer.update()
         match_evaluated(work, edit, written)
         unreached = [one.unreached for one in solved if one.unreached is not None]
-        overridden = sorted(frozenset().union(*(one.overridden for one in solved)))
-        if overridden:
+        overridden: list[str] = []
+        if any(one.is_overridden for one in solved):
             # What is solved isn't what is shown: constraints and drivers act after the channels.
             with _frames_of(work) as at:
-                unreached = unreached_frames(work, at)
+                unreached, overridden = unreached_frames(work, at)
         stored.restore(but=edit.changed)
     work.view_layer.update()
     return BakedBody(unreached, overridden)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...core import Array, Options, Status
+from ...core import Array, Status
 from ...core.math.quaternion_arrays import angle_between
 from ..animation.evaluated_frames import frame_in_errors
 from ..rig.body_properties import body_of
@@ -42,6 +42,10 @@ OVER_ANGLE, LEAST_BOUND = 2.5, math.radians(2.0)
 """Bound of the largest rotation of a bone from a frame to the next, beside that by the distance of the goals
 (``RotationRate``): over the largest rotation of a goal or of the animation's own pose, and at least."""
 
+NO_DISTANCE = 1e-5
+"""Distance of the goals, in units of the body's tree, that is rounding. Objects that turn where they are rotate bones
+over such distances: counted in, they left the next frames without a bound."""
+
 CLOSED = math.radians(0.1)
 """Rotation of a bone at the last frame that bounds held back, above which the frames before lead to its pose."""
 
@@ -50,6 +54,8 @@ class SolvedBodyFrame(NamedTuple):
     """A solved frame."""
 
     channels: dict[ChannelKey, tuple[float, ...]]
+    bones: tuple[str, ...]
+    """Names of the bones of the tree: locks, which may be keyed, take bones out of it."""
     frames: Sequence[Components4]
     """Frames of the bones in the solution."""
     solved: tuple[SolvedChain, ...]
@@ -64,11 +70,18 @@ class SolvedBodyFrame(NamedTuple):
     """Where a handle isn't at its object."""
     length: float
     """Of the longest chain, in armature space."""
-    overridden: frozenset[str]
-    """What acts on the bones after their channels, as ``Snapshot.overridden``."""
+    is_overridden: bool
+    """Whether constraints or drivers act on the bones after their channels."""
+
+    def without_start(self) -> SolvedBodyFrame:
+        """Return the frame without what the next solve needs."""
+        return self._replace(solved=(), reference=())
 
     def is_before(self, group: Group) -> bool:
-        """Tell whether the solve of a group can start from here: whether its tree is of the same chains."""
+        """Tell whether the solve of a group can start from here: whether its tree is of the same chains and bones."""
+        assert group.tree is not None  # a body is a tree
+        if self.bones != group.tree.bones.tree.names:
+            return False
         return [one.snapshot.name for one in self.solved] == [snapshot.name for snapshot in group.snapshots]
 
 
@@ -83,7 +96,7 @@ def solved_body_frames(work: FrameRange, at: Frames) -> list[SolvedBodyFrame | N
         found.append(_solved(work, at, number, found[-1] if found else None))
         passed = found[number - 2] if number > 1 else None
         if passed is not None:
-            found[number - 2] = passed._replace(solved=(), reference=())
+            found[number - 2] = passed.without_start()
     _lead_to_end(work, at, found)
     return found
 
@@ -128,9 +141,11 @@ def _solved(
     assert tree is not None and solution is not None  # a body is a tree
     rate = RotationRate() if before is None else before.rate
     if before is not None:
-        rate.add(_largest_rotation(before.frames, solution.frames))
+        # Where a pin is met exactly bones may rotate by more than the bound: that doesn't widen the next ones.
+        rate.add(min(tree.options.most_turn, _largest_rotation(before.frames, solution.frames)))
     return SolvedBodyFrame(
         channels=channels,
+        bones=tree.bones.tree.names,
         frames=solution.frames,
         solved=chains,
         reference=tree.start.frames,
@@ -138,24 +153,33 @@ def _solved(
         rate=rate,
         unreached=unreached,
         length=max(snapshot.chain.total_length for snapshot in group.snapshots),
-        overridden=frozenset(name for one in group.snapshots for name in one.overridden + one.carried),
+        is_overridden=any(one.overridden or one.carried for one in group.snapshots),
     )
 
 
-def unreached_frames(work: FrameRange, at: Frames) -> list[UnreachedFrame]:
-    """READ: the frames at which the pose that is shown has a handle away from its object; with the farthest one's."""
-    found = []
+def unreached_frames(work: FrameRange, at: Frames) -> tuple[list[UnreachedFrame], list[str]]:
+    """READ: at which frames the pose that is shown has a handle away from its object.
+
+    Returns:
+        the frames, each with its largest error, and what overrides the bones of these handles' chains.
+    """
+    found, overridden = [], set()
     for frame in work.frames:
         at.go_to(frame)
         armature = at.evaluated(work.armature)
         names = following_objects(armature)
-        snapshots = take_body(work.view_layer, armature).snapshots if names else ()
-        led = [one for one in snapshots if one.name in names and one.has_position]
-        off = [math.dist(one.bones.end_position[:], one.goals.targets[0]) / one.chain.total_length for one in led]
-        error = max(off, default=0.0)
-        if error > Options().tolerance:
-            found.append(UnreachedFrame(frame, Status.LIMITED.name, error))
-    return found
+        with frame_in_errors(frame):
+            snapshots = take_body(work.view_layer, armature).snapshots if names else ()
+        largest = 0.0
+        for one in snapshots:
+            if one.name in names and one.has_position:
+                error = math.dist(one.bones.end_position[:], one.goals.targets[0]) / one.chain.total_length
+                if error > one.options.tolerance:
+                    largest = max(largest, error)
+                    overridden |= {*one.overridden, *one.carried}
+        if largest:
+            found.append(UnreachedFrame(frame, Status.LIMITED.name, largest))
+    return found, sorted(overridden)
 
 
 def _lead_to_end(work: FrameRange, at: Frames, found: list[SolvedBodyFrame | None]) -> None:
@@ -182,6 +206,7 @@ def _lead_to_end(work: FrameRange, at: Frames, found: list[SolvedBodyFrame | Non
         if _largest_rotation(now.frames, after.frames) <= led.bound:
             return
         found[number] = led
+        found[number + 1] = after.without_start()
 
 
 def _bounded(group: Group, before: SolvedBodyFrame) -> Group:
@@ -190,6 +215,8 @@ def _bounded(group: Group, before: SolvedBodyFrame) -> Group:
     assert tree is not None  # a body is a tree
     pairs = [(one.snapshot.goals, now.goals) for one, now in zip(before.solved, group.snapshots, strict=True)]
     distance = max(float(np.linalg.norm(now.targets - old.targets)) for old, now in pairs) / tree.start.unit
+    if distance < NO_DISTANCE:
+        distance = 0.0
     angles = [_largest_rotation(before.reference, tree.start.frames)]
     for old, now in pairs:
         if old.rotations is not None and now.rotations is not None:

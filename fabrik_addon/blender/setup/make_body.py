@@ -95,10 +95,11 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
     bones = armature.pose.bones
     overridden = bones_with_overrides(armature)
     recognition, others = recognise_rig(armature, overridden) or (None, ())
+    are_deforming = recognition is not None or any(bone.bone.use_deform for bone in bones)
     held_back = tuple(
         f"'{bone.name}' ({overridden[bone.name]})"
         for bone in bones
-        if bone.name in overridden and (bone.bone.use_deform or recognition is None)
+        if bone.name in overridden and (bone.bone.use_deform or not are_deforming)
     )
     found = [] if recognition is None else _named(recognition, [bone.name for bone in bones])
     if recognition is None or not any(part.bone for part in found):
