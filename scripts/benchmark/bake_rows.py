@@ -23,7 +23,7 @@ from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_chains import solve_group
 
 from .blender_chain import make_empty, new_scene, register, scene, view_layer
-from .body_path_rows import LARGEST_RATIO, PATHS, STEPS, frames_of, largest_angle, offset_on_path
+from .body_path_rows import LARGEST_RATIO, PATHS, STEPS, largest_angle, offset_on_path, poses_at
 from .body_path_rows import make_human as make_body
 from .human import Human, add_skin, make_human
 from .problems import Array, Effort
@@ -306,11 +306,7 @@ def _time_frame_by_frame(body: Any, frames: int) -> float:
 
 def _turns(body: Any, frames: int) -> Array:
     """Return the largest rotation (F - 1,) of a bone from each frame to the next, degrees."""
-    found = []
-    for frame in range(1, frames + 1):
-        scene().frame_set(frame)
-        found.append(frames_of(body))
-    return np.array([largest_angle(before, after) for before, after in pairwise(found)])
+    return np.array([largest_angle(*pair) for pair in pairwise(poses_at(body, range(1, frames + 1)))])
 
 
 def _matrices(rig: Object) -> Array:

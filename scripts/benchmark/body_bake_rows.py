@@ -17,7 +17,7 @@ from fabrik_addon.blender.bake.bake_body import bake_body
 
 from .blender_chain import scene, view_layer
 from .body_drag_rows import make_scaled_body
-from .body_path_rows import LARGEST_RATIO, frames_of, largest_angle, make_empty_at
+from .body_path_rows import LARGEST_RATIO, MOST_OPEN, largest_angle, make_empty_at, poses_at
 from .problems import Array, Effort, generator
 from .report import Row, Table
 
@@ -29,9 +29,6 @@ FOLLOWING = ("Hand.L", "Hand.R", "Foot.L", "Head")
 
 HALF_AXES = (0.25, 0.5, 0.8)
 """Meters; a head is led 0.4 times as far."""
-
-MOST_OPEN = 0.5
-"""Degrees between the poses of the first and the last frame."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,8 @@ def follow_table(effort: Effort) -> Table:
         opened = max(bake.open for bake in those)
         worst = max(worst, *ratios)
         cells = (label, len(those), over, f"{max(ratios):.1f}", f"{largest:.1f}", f"{opened:.2f}")
-        slowest = float(np.median([bake.milliseconds for bake in those]))
-        rows.append(Row((*cells, f"{slowest:.0f}"), not over and opened <= MOST_OPEN))
+        milliseconds = float(np.median([bake.milliseconds for bake in those]))
+        rows.append(Row((*cells, f"{milliseconds:.0f}"), not over and opened <= MOST_OPEN))
     return Table(
         title="Bake Body: handles that follow objects on closed paths",
         must=f"no frame with more than {LARGEST_RATIO:g} times the median frame's largest rotation of a bone; first "
@@ -105,9 +102,6 @@ def _bake(number: int) -> _Bake:
     begin = time.perf_counter()
     unreached = bake_body(work).unreached
     milliseconds = 1e3 * (time.perf_counter() - begin) / FRAMES
-    poses = []
-    for frame in range(FRAMES):
-        scene().frame_set(frame)
-        poses.append(frames_of(armature))
+    poses = poses_at(armature, range(FRAMES))
     rotations = np.array([largest_angle(*pair) for pair in pairwise(poses)])
     return _Bake(rotations, largest_angle(poses[0], poses[-1]), not unreached, milliseconds)

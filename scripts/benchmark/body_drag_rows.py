@@ -27,7 +27,15 @@ from fabrik_addon.core.math import quaternion_arrays
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 
 from .blender_chain import new_scene, register, view_layer
-from .body_path_rows import LARGEST_RATIO, angle_between, frames_of, largest_angle, make_empty_at, make_human
+from .body_path_rows import (
+    LARGEST_RATIO,
+    MOST_OPEN,
+    angle_between,
+    frames_of,
+    largest_angle,
+    make_empty_at,
+    make_human,
+)
 from .problems import Array, Effort, generator
 from .report import Row, Table, median_p95, spread
 
@@ -79,9 +87,6 @@ PATH_STEPS = 60
 
 PATHS_PAST_POLES = range(100, 180, 2)
 """Numbers of the closed paths of a foot up and past the pole of its knee."""
-
-MOST_OPEN = 0.5
-"""Degrees between the poses at both ends of a closed path."""
 
 LED: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
     "left hand": ((-0.15, -0.2, 0.0), (0.45, 0.1, -0.3)),

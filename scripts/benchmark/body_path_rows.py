@@ -22,7 +22,7 @@ from fabrik_addon.blender.solving.write_channels import write_channels
 from fabrik_addon.core import solve_tree_components
 from fabrik_addon.core.math import quaternion_arrays
 
-from .blender_chain import make_empty, view_layer
+from .blender_chain import make_empty, scene, view_layer
 from .problems import Array, Effort
 from .report import Row, Table, spread
 from .tree_rows import posable_human
@@ -338,6 +338,15 @@ def press_solve(obj: Any, chains: Sequence[Any]) -> tuple[float, float]:
 def frames_of(obj: Any) -> list[Quaternion]:
     """Return the bones' rotations in armature space."""
     return [bone.matrix.to_quaternion() for bone in obj.pose.bones]
+
+
+def poses_at(obj: Object, frames: range) -> list[list[Quaternion]]:
+    """Return the rotations of all bones at frames of the scene."""
+    found = []
+    for frame in frames:
+        scene().frame_set(frame)
+        found.append(frames_of(obj))
+    return found
 
 
 def largest_angle(before: Sequence[Quaternion], after: Sequence[Quaternion]) -> float:

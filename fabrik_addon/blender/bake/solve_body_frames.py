@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...core import Array, Status
-from ...core.math.quaternion_arrays import angle_between
+from ...core import Status
+from ...core.math.quaternion_arrays import largest_angle
 from ..animation.evaluated_frames import frame_in_errors
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import following_objects, take_body
@@ -143,7 +143,7 @@ def _solved(
     rate = RotationRate() if before is None else before.rate
     if before is not None:
         # Where a pin is met exactly bones may rotate by more than the bound: that doesn't widen the next ones.
-        rate.add(min(tree.options.most_turn, _largest_rotation(before.frames, solution.frames)))
+        rate.add(min(tree.options.most_turn, largest_angle(before.frames, solution.frames)))
     return SolvedBodyFrame(
         channels=channels,
         bones=tree.bones.tree.names,
@@ -189,13 +189,12 @@ def _lead_to_end(work: FrameRange, at: Frames, found: list[SolvedBodyFrame | Non
     They are solved from the last frame back, within bounds, until a frame is near the one that was found from
     before. So a closed path of the objects closes the body's pose too.
     """
-    last = len(found) - 1
-    then = found[-1]
-    if then is None or last == 0 or found[last - 1] is None:
+    last, then = len(found) - 1, found[-1]
+    if then is None or math.isinf(then.bound):  # nothing is followed, or nothing held it back
         return
     end = _solved(work, at, last, found[last - 1], is_bounded=False)
     assert end is not None  # something is followed
-    if _largest_rotation(then.frames, end.frames) <= CLOSED:
+    if largest_angle(then.frames, end.frames) <= CLOSED:
         return
     found[last] = end._replace(rate=RotationRate())
     for number in range(last - 1, 0, -1):
@@ -204,7 +203,7 @@ def _lead_to_end(work: FrameRange, at: Frames, found: list[SolvedBodyFrame | Non
         led = _solved(work, at, number, after)
         if now is None or led is None or math.isinf(led.bound):  # of a tree of other chains, or after a far move
             return
-        if _largest_rotation(now.frames, after.frames) <= led.bound:
+        if largest_angle(now.frames, after.frames) <= led.bound:
             return
         found[number] = led
         found[number + 1] = after.without_start()
@@ -218,15 +217,10 @@ def _bounded(group: Group, before: SolvedBodyFrame) -> Group:
     distance = max(float(np.linalg.norm(now.targets - old.targets)) for old, now in pairs) / tree.start.unit
     if distance < NO_DISTANCE:
         distance = 0.0
-    angles = [_largest_rotation(before.reference, tree.start.frames)]
+    angles = [largest_angle(before.reference, tree.start.frames)]
     for old, now in pairs:
         if old.rotations is not None and now.rotations is not None:
-            angles.append(_largest_rotation(old.rotations, now.rotations))
+            angles.append(largest_angle(old.rotations, now.rotations))
     least = max(LEAST_BOUND, OVER_ANGLE * max(angles))
     within, beyond = (max(least, bound) for bound in before.rate.bounds(distance))
     return replace(group, tree=replace(tree, options=replace(tree.options, most_turn=within, most_turn_beyond=beyond)))
-
-
-def _largest_rotation(before: Sequence[Components4] | Array, after: Sequence[Components4] | Array) -> float:
-    """Return the largest angle (radians) between rotations (B, 4)."""
-    return float(angle_between(np.array(before), np.array(after)).max())

@@ -15,7 +15,7 @@ import numpy as np
 from mathutils import Vector
 
 from ...core import Goals
-from ...core.math.quaternion_arrays import angle_between
+from ...core.math.quaternion_arrays import largest_angle
 from ..rig.body_following import Follows
 from ..rig.body_look_at import eye_channels
 from ..rig.body_properties import body_of
@@ -270,7 +270,7 @@ class BodyDrag(BaseDrag):
         """Return the largest rotation (radians) of a bone from the solution before, or from the start, to frames."""
         before = self._previous[0].solution if self._previous else None
         shown = self._tree.start.frames if before is None else before.frames
-        return float(angle_between(np.array(shown), np.array(frames)).max())
+        return largest_angle(shown, frames)
 
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation."""

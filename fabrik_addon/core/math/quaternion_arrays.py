@@ -5,6 +5,8 @@
 The cross product of many vectors, and its matrices, are here, too. The quaternions of ``math.quaternions`` are tuples.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from . import quaternions
@@ -91,6 +93,11 @@ def angle_between(p: Array, q: Array) -> Array:
     """
     near, far = np.linalg.norm(p - q, axis=-1), np.linalg.norm(p + q, axis=-1)
     return 4.0 * np.arctan2(np.minimum(near, far), np.maximum(near, far))
+
+
+def largest_angle(p: Array | Sequence[quaternions.Quaternion], q: Array | Sequence[quaternions.Quaternion]) -> float:
+    """Return the largest angle, 0 to pi radians, of the rotations from unit quaternions (N, 4) to others."""
+    return float(angle_between(np.array(p), np.array(q)).max())
 
 
 def signed_alike(q: Array, before: Array) -> Array:

@@ -4,9 +4,7 @@
 
 import math
 
-import numpy as np
-
-from ..math.quaternion_arrays import angle_between
+from ..math.quaternion_arrays import largest_angle
 from ..optimise.exact_steps import with_first_level_met
 from ..optimise.tasks import State
 from ..optimise.tree_problem import TreeProblem
@@ -39,7 +37,7 @@ def within_turn(
         return found
     most = _most_turn(problem, by_weight, options)
     frames = problem.start.frames if previous is None else previous.frames
-    largest = float(angle_between(np.array(frames), found.placed.quaternions).max())
+    largest = largest_angle(frames, found.placed.quaternions)
     if largest <= most:
         return found
     begin = problem.present if previous is None else state_of_previous(problem, previous)
