@@ -78,11 +78,11 @@ class Chain:
                 raise FabrikError(f"the link that starts at {self.name(parent)} has length {length:g}, not more than 0")
         # Comparisons with NaN are false: NaN is refused, too.
         is_range = (self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)
-        for joint, axis in np.argwhere(~is_range).tolist():
+        for joint, axis in zip(*np.nonzero(~is_range), strict=True):
             where = f"{self.name(joint)} about {'XYZ'[axis]}"
             ends = f"{self.lower[joint, axis]} and {self.upper[joint, axis]} radians"
             raise FabrikError(f"the limits of {where} are {ends}: the smallest angle must be at most the largest")
-        for joint, axis in np.argwhere(~((self.stiffness >= 0.0) & (self.stiffness < 1.0))).tolist():
+        for joint, axis in zip(*np.nonzero(~((self.stiffness >= 0.0) & (self.stiffness < 1.0))), strict=True):
             where, stiffness = f"{self.name(joint)} about {'XYZ'[axis]}", self.stiffness[joint, axis]
             raise FabrikError(f"the stiffness of {where} is {stiffness:g}: it must be at least 0 and less than 1")
         for joint, rest in enumerate(self.rest.tolist()):

@@ -172,6 +172,6 @@ def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:
     """Return the state after a Jacobian method's own steps, and the number of steps taken."""
-    stack = TaskStack(problem.start.tree, [[(position, 1.0) for position in problem.positions]], problem.moves_root)
+    stack = TaskStack(problem.coordinates, [[(position, 1.0) for position in problem.positions]])
     found, taken = step_by_rule(stack, present, problem.tolerances, rule, options.iterations)
     return found, max(taken, 1)

@@ -16,6 +16,7 @@ from fabrik_addon.core.optimise.balance_task import MARGIN, BalanceTask
 from fabrik_addon.core.optimise.floor_task import floor_task
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import State
+from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array
@@ -29,7 +30,7 @@ def second_derivatives_agree(stack: TaskStack, state: State, seed: int) -> bool:
     rng = np.random.default_rng(seed)
     forces = rng.uniform(0.5, 2.0, len(stack.row_weights))
     curvature = stack.curvature(stack.motions(state), stack.jacobian(state), forces)
-    pairs = rng.normal(size=(10, 2, len(stack.weights)))
+    pairs = rng.normal(size=(10, 2, len(stack.coordinates.weights)))
     found = [float(one @ curvature @ other) for one, other in pairs]
     expected = [second_derivative(stack, state, forces, one, other) for one, other in pairs]
     assert np.abs(found).max() > 0.1
@@ -91,14 +92,14 @@ def test_the_derivatives_are_those_of_the_residual(seed: int) -> None:
     start = start_tree(chain, pose)
     problem = tree_problem(start, goals, Options(moves_root=True))
     assert problem.balance is not None
-    stack = TaskStack(start.tree, [[(problem.balance, 1.0)]], True)
+    stack = TaskStack(TreeCoordinates(start.tree, True), [[(problem.balance, 1.0)]])
     state = problem.present
     before = stack.residual(state)
     assert np.linalg.norm(before) > 0.1
     jacobian = stack.jacobian(state)
     for _ in range(3):
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
-        after = stack.residual(stack.applied(state, change))
+        after = stack.residual(stack.coordinates.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
     assert second_derivatives_agree(stack, state, seed)
     beyond = float(problem.balance.beyond(state.placed).max())
@@ -119,13 +120,13 @@ def test_the_derivatives_of_the_floor_task_are_those_of_its_residual(seed: int) 
     task = replace(
         task, heights=task.heights - task.below(state.placed) + np.array([0.1, -0.1, 0.2, 0.3])[: len(bones)]
     )
-    stack = TaskStack(start.tree, [[(task, 1.0)]], True)
+    stack = TaskStack(TreeCoordinates(start.tree, True), [[(task, 1.0)]])
     before = stack.residual(state)
     assert np.allclose(before, np.maximum([0.1, -0.1, 0.2, 0.3], 0.0)[: len(bones)])
     jacobian = stack.jacobian(state)
     for _ in range(3):
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
-        after = stack.residual(stack.applied(state, change))
+        after = stack.residual(stack.coordinates.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
     assert second_derivatives_agree(stack, state, seed)
 

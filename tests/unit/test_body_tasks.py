@@ -15,6 +15,7 @@ from fabrik_addon.core.optimise.cost_model import cost_at, modelled, with_forces
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import OrientationTask, PoleTask, PositionTask
+from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array, matrix
@@ -162,11 +163,12 @@ def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> No
     state = tree_problem(start, Goals(ends(pose)), Options()).present
     tip = int(chain.tips[0])
     x, y, z = state.placed.joints[tip]
-    stack = TaskStack(start.tree, [[(PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15), 1.0)]], False)
+    task = PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(task, 1.0)]])
     before = stack.residual(state)
     jacobian = stack.jacobian(state)
     change = 1e-6 * np.random.default_rng(0).normal(size=jacobian.shape[1])
-    after = stack.residual(stack.applied(state, change))
+    after = stack.residual(stack.coordinates.applied(state, change))
     np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-10)
 
 
@@ -176,8 +178,8 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     problem = tree_problem(
         start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
     )
-    stack = TaskStack(start.tree, problem.levels(), moves_root=True)
-    state = stack.applied(problem.present, np.linspace(-0.3, 0.4, len(stack.weights)))
+    stack = TaskStack(TreeCoordinates(start.tree, True), problem.levels())
+    state = stack.coordinates.applied(problem.present, np.linspace(-0.3, 0.4, len(stack.coordinates.weights)))
     bones = [start.tree.structure.parents[tip] for tip in chain.tips.tolist()]
     rotations = [(OrientationTask(bone, state.placed.frame(bone)), 1.0) for bone in bones]
     poles = [(PoleTask(range(3, 7), (0.5, -1.0, 2.0), 0.3, rounding=0.1), 1.0)]
@@ -189,7 +191,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     curvature = stack.curvature(stack.motions(state), stack.jacobian(state), forces)
     assert np.abs(curvature).max() > 1.0
     for _ in range(20):
-        one, other = rng.normal(size=(2, len(stack.weights)))
+        one, other = rng.normal(size=(2, len(stack.coordinates.weights)))
         assert one @ curvature @ other == pytest.approx(second_derivative(stack, state, forces, one, other), abs=1e-3)
 
 
@@ -199,14 +201,17 @@ def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> N
     problem = tree_problem(start, Goals(np.add(ends(pose), (0.4, 0.2, -0.3))), Options(moves_root=True))
     stack, reference = problem.stack(), problem.present
     loss = loss_of(stack, OF_CHAINS._replace(weights=[10.0]))
-    state = stack.applied(reference, np.linspace(-1.1, 1.4, len(stack.weights)))
+    state = stack.coordinates.applied(reference, np.linspace(-1.1, 1.4, len(stack.coordinates.weights)))
     model = modelled(stack, cost_at(stack, loss, state, reference))
     model = with_forces(stack, loss, model, model.here.weights * model.here.residual)
-    hessian = model.hessian() + np.diag(stack.posture_weights)
+    hessian = model.hessian() + np.diag(stack.coordinates.posture_weights)
     rng, step = np.random.default_rng(5), 1e-3
     for _ in range(10):
-        change = rng.normal(size=len(stack.weights))
-        costs = [cost_at(stack, loss, stack.applied(state, by * step * change), reference).cost for by in (-1, 0, 1)]
+        change = rng.normal(size=len(stack.coordinates.weights))
+        costs = [
+            cost_at(stack, loss, stack.coordinates.applied(state, by * step * change), reference).cost
+            for by in (-1, 0, 1)
+        ]
         second = (costs[0] - 2.0 * costs[1] + costs[2]) / (2.0 * step * step)
         assert change @ hessian @ change == pytest.approx(second, rel=1e-3)
 

@@ -16,6 +16,7 @@ from fabrik_addon.core.body.part import Side
 from fabrik_addon.core.math.quaternions import multiply, rotate
 from fabrik_addon.core.optimise.look_at_task import look_at_task
 from fabrik_addon.core.optimise.task_stack import TaskStack
+from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array
@@ -52,8 +53,8 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     )
     state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
     task = look_at_task(start, state.placed, look_at)
-    stack = TaskStack(start.tree, [[(task, 1.0)]], True)
-    state = stack.applied(state, 0.1 * rng.normal(size=len(stack.weights)))
+    stack = TaskStack(TreeCoordinates(start.tree, True), [[(task, 1.0)]])
+    state = stack.coordinates.applied(state, 0.1 * rng.normal(size=len(stack.coordinates.weights)))
     before = stack.residual(state)
     ways = task.directions(state.placed)[:2]
     assert np.abs(before).min() > 1e-4 and max(abs(way @ up) for way in ways) < 0.99, "away from straight up"
@@ -63,7 +64,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     for _ in range(3):
         change = 1e-6 * rng.normal(size=jacobian.shape[1])
         change[others] = 0.0
-        after = stack.residual(stack.applied(state, change))
+        after = stack.residual(stack.coordinates.applied(state, change))
         np.testing.assert_allclose(before - after, jacobian @ change, atol=1e-9)
 
 

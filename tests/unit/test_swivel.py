@@ -14,6 +14,7 @@ from fabrik_addon.core.body.arm_swivel import SWIVEL_MODEL, swivel_model
 from fabrik_addon.core.optimise.swivel_task import SwivelTask, swivel_task
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import State
+from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.solve_tree import solve_tree
 from tests.unit.chains import Array, unit
@@ -35,15 +36,15 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
     rng = np.random.default_rng(seed)
     start, task, state = arm_of(rng.normal(size=(4, 3)))
     task = replace(task, angle=2.0 * task.angle + 1.0)
-    stack = TaskStack(start.tree, [], True, [(task, 3.0)])
-    state = stack.applied(state, 0.5 * rng.normal(size=stack.jacobian(state).shape[1]))
+    stack = TaskStack(TreeCoordinates(start.tree, True), [], [(task, 3.0)])
+    state = stack.coordinates.applied(state, 0.5 * rng.normal(size=stack.jacobian(state).shape[1]))
     before = stack.residual(state)
     assert abs(before[0]) > 1e-3
     jacobian = stack.jacobian(state)
     for _ in range(3):
         change = 1e-5 * rng.normal(size=jacobian.shape[1])
-        there = stack.residual(stack.applied(state, change))
-        back = stack.residual(stack.applied(state, -change))
+        there = stack.residual(stack.coordinates.applied(state, change))
+        back = stack.residual(stack.coordinates.applied(state, -change))
         np.testing.assert_allclose(0.5 * (back - there), jacobian @ change, atol=1e-9)
 
 

@@ -14,6 +14,7 @@ from fabrik_addon.core.math.operations import ARRAY, SCALAR
 from fabrik_addon.core.optimise.pole_arc import PoleArc, pole_arc
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
+from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.tree_problem import tree_problem
 from tests.unit.chains import Array
 from tests.unit.trees import tree_chain, y_tree
@@ -30,16 +31,16 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, ahea
     rng = np.random.default_rng(seed)
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    stack = TaskStack(start.tree, [], True)
+    stack = TaskStack(TreeCoordinates(start.tree, True), [])
     state = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present
-    state = stack.applied(state, bend * rng.normal(size=len(stack.weights)))
+    state = stack.coordinates.applied(state, bend * rng.normal(size=len(stack.coordinates.weights)))
     joints = state.placed.points
     along = joints[TIP] - joints[ROOT]
     across = np.cross(along, rng.normal(size=3))
     across *= np.linalg.norm(along) / np.linalg.norm(across)
     x, y, z = (joints[ROOT] + ahead * along + aside * across).tolist()
     task = PoleTask(range(ROOT, TIP + 1), (x, y, z), 0.3, POLE_ROUNDING, POLE_FADE_BESIDE_PINS)
-    stack = TaskStack(start.tree, [[(task, 1.0)]], True)
+    stack = TaskStack(TreeCoordinates(start.tree, True), [[(task, 1.0)]])
     assert 0.02 < task.off(state.placed) < 3.1
     none, whole = POLE_FADE_BESIDE_PINS
     assert aside / np.hypot(1.0, aside) > whole if aside > 1.0 else none < aside / np.hypot(1.0, aside) < whole
@@ -47,7 +48,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, ahea
     assert np.abs(jacobian).max() > 1e-3
     for _ in range(3):
         change = 1e-7 * rng.normal(size=jacobian.shape[1])
-        there, back = (stack.residual(stack.applied(state, way)) for way in (change, -change))
+        there, back = (stack.residual(stack.coordinates.applied(state, way)) for way in (change, -change))
         np.testing.assert_allclose(0.5 * (back - there) / 1e-7, jacobian @ change / 1e-7, atol=2e-5)
 
 
@@ -94,9 +95,11 @@ def test_the_residual_is_smooth_at_a_straight_chain() -> None:
     straight = tree_problem(start, Goals(positions[chain.tips]), Options()).present
     pole = positions[ROOT] + np.array([-2.0, 0.3, 5.0])
     task = PoleTask(range(ROOT, TIP + 1), (float(pole[0]), float(pole[1]), float(pole[2])), 0.0, POLE_ROUNDING)
-    stack = TaskStack(start.tree, [[(task, 1.0)]], False)
-    way = np.random.default_rng(0).normal(size=len(stack.weights))
-    slopes = [np.linalg.norm(stack.jacobian(stack.applied(straight, size * way))) for size in (1e-2, 1e-3, 1e-4)]
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(task, 1.0)]])
+    way = np.random.default_rng(0).normal(size=len(stack.coordinates.weights))
+    slopes = [
+        np.linalg.norm(stack.jacobian(stack.coordinates.applied(straight, size * way))) for size in (1e-2, 1e-3, 1e-4)
+    ]
     assert slopes[0] > 0.1
     assert slopes[1] < 0.3 * slopes[0]
     assert slopes[2] < 0.2 * slopes[1]
@@ -118,6 +121,6 @@ def test_beside_a_pin_no_chain_bends_away_from_a_pole_near_its_chord(aside: floa
     )
     problem = tree_problem(start, goals, Options())
     assert bool(problem.bending_away(problem.present)) is bends_away
-    stack = TaskStack(start.tree, [[(problem.poles[0], 1.0)]], False)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(problem.poles[0], 1.0)]])
     assert stack.residual(problem.present).any() == bends_away
     assert stack.jacobian(problem.present).any() == bends_away

@@ -353,7 +353,7 @@ def test_what_is_nearly_met_is_met_by_small_rotations(seed: int) -> None:
         problem = tree_problem(start_tree(chain, pose), goals, Options(moves_root=True))
         stack, present = problem.stack(), problem.present
         found = descend_by_weight(stack, present, present, 80, OF_CHAINS)
-        largest = max(largest, float(np.abs(stack.to_reference(found.by_weight, found.state)).max()))
+        largest = max(largest, float(np.abs(stack.coordinates.to_reference(found.by_weight, found.state)).max()))
         pose = solve(chain, pose, goals, Options(moves_root=True)).pose
     assert 0.9 * OF_CHAINS.most_exact < largest < 1.01 * OF_CHAINS.most_exact
 

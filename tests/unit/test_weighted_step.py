@@ -18,6 +18,7 @@ from fabrik_addon.core.optimise.newton_step import newton_step
 from fabrik_addon.core.optimise.task_loss import OF_BODY, Loss, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import PositionTask, State
+from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.weighted_descent import NEAR, Beginning, least_cost
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
@@ -28,9 +29,9 @@ PROBLEMS, ROWS = 200, 6
 def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
     """A coordinate that isn't held at its limit any more is free: taken to the other limit it was so in 6 of 200."""
     start = start_tree(*y_tree())
-    stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]])
     state = State(start.tree, *start.arrays, start.unshifted)
-    count = len(stack.weights)
+    count = len(stack.coordinates.weights)
     none = np.zeros(0, np.intp)
     swings = Swings(none, none, np.zeros(0), np.zeros(0))
     unfinished = 0
@@ -52,7 +53,7 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
         off, is_open = rng.normal(size=ROWS), ~step.active.any(0)
         if step.is_optimal:
             correction = step.to_second_order(model, off)
-            of_open = (hessian + 1.001 * np.diag(stack.posture_weights))[np.ix_(is_open, is_open)]
+            of_open = (hessian + 1.001 * np.diag(stack.coordinates.posture_weights))[np.ix_(is_open, is_open)]
             np.testing.assert_allclose(correction[~is_open], 0.0, atol=1e-9)
             slope = 1e5 * jacobian[:, is_open].T @ off
             np.testing.assert_allclose(of_open @ correction[is_open], slope, atol=1e-5 * np.abs(slope).max())
@@ -62,9 +63,9 @@ def test_the_rounds_of_a_step_end_with_the_active_set_of_the_minimum() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int) -> None:
     start = start_tree(*y_tree())
-    stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]])
     state = State(start.tree, *start.arrays, start.unshifted)
-    count = len(stack.weights)
+    count = len(stack.coordinates.weights)
     rng = np.random.default_rng(seed)
     jacobian, residual = rng.normal(size=(ROWS, count)), rng.normal(size=ROWS)
     hessian, toward = jacobian.T @ jacobian, np.zeros(count)
@@ -81,7 +82,7 @@ def test_a_coordinate_that_is_held_at_its_limit_may_bend_the_cost_down(seed: int
     step = newton_step(stack, model, 0.0, active)
     assert step is not None
     change = step.change
-    others = hessian[1:, 1:] + np.diag(stack.posture_weights[1:])
+    others = hessian[1:, 1:] + np.diag(stack.coordinates.posture_weights[1:])
     assert step.is_optimal and step.active.sum() == 1 and change[0] == 0.0
     np.testing.assert_allclose(change[1:], np.linalg.solve(others, jacobian[:, 1:].T @ residual), atol=1e-9)
     toward[0] = -50.0
@@ -102,16 +103,15 @@ def test_a_descent_of_bones_that_are_stiff_about_one_axis_ends_at_a_minimum(stif
     joints[:, 1] = range(4)
     start = start_tree(chain, Pose(joints, np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))))
     target = (1.6 / start.unit, 1.0 / start.unit, 1.2 / start.unit)
-    stack = TaskStack(start.tree, [[], [(PositionTask(3, target), 1.0)]], False)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[], [(PositionTask(3, target), 1.0)]])
     rest = State(start.tree, *start.arrays, start.unshifted)
     found, _, is_done, _ = least_cost(stack, rest, rest, 80, OF_BODY, NEAR)
     assert is_done
     loss, step = loss_of(stack, OF_BODY), 1e-6
-    for column, weight in enumerate(stack.posture_weights):
-        costs = [
-            cost_at(stack, loss, stack.applied(found, sign * step * np.eye(len(stack.weights))[column]), rest).cost
-            for sign in (1.0, -1.0)
-        ]
+    coordinates = stack.coordinates
+    for weight, direction in zip(coordinates.posture_weights, np.eye(len(coordinates.weights)), strict=True):
+        states = [coordinates.applied(found, sign * step * direction) for sign in (1.0, -1.0)]
+        costs = [cost_at(stack, loss, there, rest).cost for there in states]
         assert abs(costs[0] - costs[1]) / (4.0 * step * weight) <= 2e-3
 
 
@@ -136,7 +136,7 @@ def test_a_residual_that_changes_sides_counts_as_stiff() -> None:
     loss = Loss([3, 1, 2], np.array([1e3, 1e3, 1e5]), np.array([np.inf, 100.0, 500.0]), [False] * 3)
     rng = np.random.default_rng(1)
     start = start_tree(*y_tree())
-    stack = TaskStack(start.tree, [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]], False)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(PositionTask(9, (0.0, 0.0, 1.0)), 1.0)]])
     state = State(start.tree, *start.arrays, start.unshifted)
     jacobian, residual = rng.normal(size=(ROWS, 5)), rng.normal(size=ROWS)
     _, weights = loss.of(residual)
@@ -170,7 +170,7 @@ def test_forces_of_the_solution_before_lead_to_the_same_pose_in_fewer_steps() ->
 
         def stack_to(share: float, far: Array = far) -> TaskStack:
             x, y, z = (far + share * np.array([0.3, -0.2, 0.1])).tolist()
-            return TaskStack(start.tree, [[], [(PositionTask(9, (x, y, z)), 1.0)]], False)
+            return TaskStack(TreeCoordinates(start.tree, False), [[], [(PositionTask(9, (x, y, z)), 1.0)]])
 
         before = least_cost(stack_to(0.0), rest, rest, 80, OF_BODY, NEAR)
         unknown, known = (
@@ -178,7 +178,7 @@ def test_forces_of_the_solution_before_lead_to_the_same_pose_in_fewer_steps() ->
             for forces in (None, before.forces)
         )
         assert unknown.is_converged and known.is_converged
-        assert np.abs(stack_to(1.0).to_reference(known.state, unknown.state)).max() <= 1e-3
+        assert np.abs(stack_to(1.0).coordinates.to_reference(known.state, unknown.state)).max() <= 1e-3
         steps[0], steps[1] = steps[0] + unknown.steps, steps[1] + known.steps
         of_others = Beginning(is_near=True, forces=np.ones(7))
         again = least_cost(stack_to(1.0), before.state, rest, 80, OF_BODY, of_others)
@@ -191,7 +191,7 @@ def limited(lower: Sequence[float], upper: Sequence[float]) -> tuple[TaskStack, 
     chain, pose = y_tree()
     count = len(chain.lengths)
     start = start_tree(replace(chain, lower=np.tile(lower, (count, 1)), upper=np.tile(upper, (count, 1))), pose)
-    stack = TaskStack(start.tree, [[(PositionTask(9, (9.0, 4.0, -3.0)), 1.0)]], False)
+    stack = TaskStack(TreeCoordinates(start.tree, False), [[(PositionTask(9, (9.0, 4.0, -3.0)), 1.0)]])
     return stack, State(start.tree, *start.arrays, start.unshifted)
 
 
@@ -202,16 +202,16 @@ def hessian_at(stack: TaskStack, state: State) -> tuple[Loss, CostModel, Array]:
     here = model.here
     whole = with_forces(stack, loss, model, here.weights * here.residual)
     hessian = whole.jacobian.T @ (here.weights[:, None] * whole.jacobian) + whole.curvature
-    return loss, model, hessian + np.diag(stack.posture_weights)
+    return loss, model, hessian + np.diag(stack.coordinates.posture_weights)
 
 
 def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_ellipses() -> None:
     """Along the tangents of swings that a target beyond reach holds there."""
     stack, rest = limited((-0.9, -0.9, -0.9), (0.9, 0.9, 0.9))
     structure = stack.tree.structure
-    state = stack.applied(rest, np.random.default_rng(3).normal(size=len(stack.weights)))
+    state = stack.coordinates.applied(rest, np.random.default_rng(3).normal(size=len(stack.coordinates.weights)))
     loss, model, hessian = hessian_at(stack, state)
-    share, normals = stack.ellipses(state)
+    share, normals = stack.coordinates.ellipses(state)
     first, second = structure.swing_columns
     slope = model.jacobian.T @ (model.here.weights * model.here.residual)
     step, compared = 1e-4, 0
@@ -221,7 +221,9 @@ def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_
             continue
         tangent = np.zeros(len(slope))
         tangent[first[k]], tangent[second[k]] = nz, -nx
-        values = [cost_at(stack, loss, stack.applied(state, t * tangent), state).cost for t in (step, 0.0, -step)]
+        values = [
+            cost_at(stack, loss, stack.coordinates.applied(state, t * tangent), state).cost for t in (step, 0.0, -step)
+        ]
         bent = (values[0] - 2.0 * values[1] + values[2]) / (2.0 * step**2)
         assert tangent @ hessian @ tangent == pytest.approx(bent, rel=1e-4)
         compared += 1
@@ -242,13 +244,15 @@ def test_the_second_derivatives_are_those_of_the_cost_within_limits(
     lower: Sequence[float], upper: Sequence[float]
 ) -> None:
     stack, rest = limited(lower, upper)
-    state = stack.applied(rest, np.random.default_rng(4).uniform(-0.2, 0.2, size=len(stack.weights)))
+    state = stack.coordinates.applied(
+        rest, np.random.default_rng(4).uniform(-0.2, 0.2, size=len(stack.coordinates.weights))
+    )
     loss, _, hessian = hessian_at(stack, state)
     step, count = 1e-4, len(hessian)
     ways = step * np.eye(count)
 
     def cost(change: Array) -> float:
-        return float(cost_at(stack, loss, stack.applied(state, change), state).cost)
+        return float(cost_at(stack, loss, stack.coordinates.applied(state, change), state).cost)
 
     expected = [[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for a in ways] for b in ways]
     assert np.allclose(hessian, np.array(expected) / (8.0 * step**2), atol=1e-3 * np.abs(hessian).max())
@@ -257,5 +261,5 @@ def test_the_second_derivatives_are_those_of_the_cost_within_limits(
 def test_a_swing_that_may_not_go_to_one_side_has_finite_second_derivatives() -> None:
     stack, rest = limited((0.0, -0.9, -0.9), (0.9, 0.9, 0.9))
     down = np.array([-1.0 if axis == 0 else 1.0 for _, axis in stack.tree.structure.columns])
-    _, _, hessian = hessian_at(stack, stack.applied(rest, down))
+    _, _, hessian = hessian_at(stack, stack.coordinates.applied(rest, down))
     assert np.abs(hessian).max() < 1e6

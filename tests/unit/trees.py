@@ -107,7 +107,7 @@ def second_derivative(stack: TaskStack, state: State, forces: Array, one: Array,
     """The mixed second derivative of ``f . r`` along two changes of a state, f a constant."""
     step = 1e-4
     values = [
-        float(forces @ stack.residual(stack.applied(state, step * (a * one + b * other))))
+        float(forces @ stack.residual(stack.coordinates.applied(state, step * (a * one + b * other))))
         for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
     ]
     return (values[0] - values[1] - values[2] + values[3]) / (4.0 * step * step)

@@ -64,7 +64,7 @@ def tree_bones(
         snapshots: of the chains, in the order of their bones.
         posture_weights: of a body's bones, by their names; None of chains.
     """
-    order = {bone.name: number for number, bone in enumerate(armature.pose.bones)}
+    order = {name: number for number, name in enumerate(armature.pose.bones.keys())}
     line_of = cache(_with_parents if posture_weights is None else with_ancestors)
     rotating: dict[str, PoseBone] = {}
     limits: dict[str, Limits] = {}

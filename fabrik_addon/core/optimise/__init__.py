@@ -9,8 +9,8 @@ Letters that mean the same in all of these modules:
   vector. A tree has S more, x, y and z of the shifts of its R roots; S is 0 where roots don't move.
 - r, the residual of a task: the way from its value to where the value should be. ``J = -dr/dq``. All tasks have M rows.
 - W, the diagonal matrix (N + S) of how readily coordinates change: stiff ones less. P, that of their weights in the
-  posture task, which holds q near q0: W^-1 times weights of the bones, or W^-1 alone (``TaskStack.metric`` where tasks
-  are held).
+  posture task, which holds q near q0: W^-1 times weights of the bones, or W^-1 alone (``TreeCoordinates.metric`` where
+  tasks are held).
 - w, the weight of a task's squared residual; Omega, the diagonal matrix (M) of those weights, less where a force is
   bounded; ``f = Omega r``, the forces; F, the bound of a force. K, what the curvature of tasks adds to ``J^T Omega J``.
 

@@ -17,6 +17,7 @@ from .held_descent import TREE_STEPS
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+from .tree_coordinates import TreeCoordinates
 from .weighted_descent import Beginning, Ended, least_cost
 from .weighted_solution import Descended, ExactGoals, are_away, met_exactly, of_targets_alone, to_meet
 
@@ -62,9 +63,8 @@ def stack_of_frames(stacks: Sequence[TaskStack]) -> TaskStack:
         ]
         for level in zip(*(stack.levels for stack in stacks), strict=True)
     ]
-    return TaskStack(
-        first.tree.of_frames([stack.tree for stack in stacks]), levels, first.moves_root, (), (len(stacks),)
-    )
+    tree = first.tree.of_frames([stack.tree for stack in stacks])
+    return TaskStack(TreeCoordinates(tree, first.coordinates.moves_root, (len(stacks),)), levels)
 
 
 def descend_between(
@@ -165,4 +165,4 @@ def _between(stack: TaskStack, before: State, first: State, last: State) -> Stat
     rotations /= np.linalg.norm(rotations, axis=2, keepdims=True)
     swing_twists = between(before.swing_twists, first.swing_twists, last.swing_twists)
     state = State(stack.tree, rotations, swing_twists, between(before.shifts, first.shifts, last.shifts))
-    return stack.applied(state, np.zeros((len(share), len(stack.weights))))
+    return stack.coordinates.applied(state, np.zeros((len(share), len(stack.coordinates.weights))))

@@ -34,12 +34,12 @@ def bounded_step(
         residual: (M,), weighted.
         toward: q0 - q (N + S,); None without a posture task.
     """
-    toward = np.zeros(len(stack.weights)) if toward is None else toward
+    toward = np.zeros(len(stack.coordinates.weights)) if toward is None else toward
     if not state.swing_twists.size:
-        return solve(jacobian, residual, stack.weights, toward)
-    down, up = stack.bounds(state)
+        return solve(jacobian, residual, stack.coordinates.weights, toward)
+    down, up = stack.coordinates.bounds(state)
     ellipses = _ellipses_reached(stack, state)
-    weights = stack.weights.copy()
+    weights = stack.coordinates.weights.copy()
     fixed = np.zeros(len(weights))
     for _ in range(BOUND_ROUNDS):
         tasks, posture, found = solve(jacobian, residual - jacobian @ fixed, weights, toward)
@@ -62,7 +62,7 @@ def bounded_step(
 
 def _ellipses_reached(stack: TaskStack, state: State) -> list[tuple[int, int, float, float]]:
     """Return the columns of the swings that are on their ellipses, with the normals there."""
-    share, normals = stack.ellipses(state)
+    share, normals = stack.coordinates.ellipses(state)
     reached = np.flatnonzero(share >= 1.0 - AT_LIMIT).tolist()
     if not reached:
         return []

@@ -127,8 +127,8 @@ def cost_at(stack: TaskStack, loss: Loss, state: State, reference: State, residu
     """Return what the cost of a pose is made of."""
     residual = stack.residual(state) if residual is None else residual
     tasks, weights = loss.of(residual)
-    toward = stack.to_reference(state, reference)
-    cost = tasks + np.square(toward) @ stack.posture_weights
+    toward = stack.coordinates.to_reference(state, reference)
+    cost = tasks + np.square(toward) @ stack.coordinates.posture_weights
     return PoseCost(state, residual, toward, weights, tasks, cost)
 
 
@@ -184,7 +184,7 @@ class CostModel(NamedTuple):
         """Return by how much the modelled cost falls with a change that leaves a residual."""
         here = self.here
         by_tasks = dot(here.weights, np.square(here.residual) - np.square(left))
-        by_posture = dot(np.square(here.toward) - np.square(here.toward - change), stack.posture_weights)
+        by_posture = dot(np.square(here.toward) - np.square(here.toward - change), stack.coordinates.posture_weights)
         by_curvature = 0.0 if self.curvature is None else dot(change, product(self.curvature, change))
         return by_tasks + by_posture - by_curvature
 
@@ -230,7 +230,8 @@ def _of_posture(stack: TaskStack, toward: Array) -> Array:
     ways = toward.take(columns, -1)
     squares = np.square(ways).sum(-1)
     halves = 0.5 * np.sqrt(np.maximum(squares, 1e-6))
-    shares = stack.posture_weights.take(columns[:, 0], -1) * (1.0 - halves / np.tan(halves)) / (4.0 * halves * halves)
+    weights = stack.coordinates.posture_weights.take(columns[:, 0], -1)
+    shares = weights * (1.0 - halves / np.tan(halves)) / (4.0 * halves * halves)
     across = squares[..., None, None] * np.eye(3) - ways[..., None] * ways[..., None, :]
     found = np.zeros((*toward.shape, toward.shape[-1]))
     found[..., columns[:, :, None], columns[:, None]] = shares[..., None, None] * across
@@ -255,13 +256,13 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     turning = np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :]
     found[..., columns[:, None], columns] = -inside[..., None] * structure.share_swing * turning
     swings, radii = structure.swings(swing_twists)
-    share, normals = stack.ellipses(model.here.state)
+    share, normals = stack.coordinates.ellipses(model.here.state)
     # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
     is_held = (radii.min(axis=-1) > LEAST_RADIUS) & (share >= 1.0 - AT_LIMIT)
     if not is_held.any():
         return found
     pairs = np.array(structure.swing_columns)
-    slope = torques + model.here.toward * stack.posture_weights
+    slope = torques + model.here.toward * stack.coordinates.posture_weights
     outward = dot(swings, slope.take(pairs.T, -1))
     is_held = is_held & (outward > 0.0)
     along = normals[..., ::-1] * (1.0, -1.0)
@@ -285,8 +286,8 @@ def forces_at(stack: TaskStack, model: CostModel, known: Array) -> Array:
 
 def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
     """Return how far each coordinate may go down and up (N + S,), a swing near its ellipse by normal and tangent."""
-    down, up = stack.bounds(state)
-    share, normals = stack.ellipses(state)
+    down, up = stack.coordinates.bounds(state)
+    share, normals = stack.coordinates.ellipses(state)
     is_near = share > NEAR_ELLIPSE
     (near,) = np.nonzero(is_near.any(0) if stack.batch else is_near)
     first, second = (columns[near] for columns in stack.tree.structure.swing_columns)

@@ -64,7 +64,7 @@ def meet_all(
             damping = LEAST_MEETING_DAMPING + (0.0 if is_strict else MEETING_DAMPING) * off
             back = _inverse_within_bounds(stack, state, residual, damping)
         change = product(back, residual)
-        state = stack.applied(state, (change.T * ops.where(goes_on, 1.0, 0.0)).T)
+        state = stack.coordinates.applied(state, (change.T * ops.where(goes_on, 1.0, 0.0)).T)
         residual = stack.residual(state)
         squares = (residual * residual).sum(-1)
         goes_on = goes_on & (squares > EXACT_ENOUGH**2)
@@ -81,7 +81,7 @@ def _inverse_within_bounds(stack: TaskStack, state: State, residual: Array, damp
     A swing near its ellipse has its coordinates along normal and tangent, as in ``cost_model``.
     """
     down, up, swings = bounds_of(stack, state)
-    rows, weights = swings.from_axes(stack.jacobian(state)), stack.weights + np.zeros((*stack.batch, 1))
+    rows, weights = swings.from_axes(stack.jacobian(state)), stack.coordinates.weights + np.zeros((*stack.batch, 1))
     for _ in range(BOUND_ROUNDS):
         back = _pseudo_inverse(rows, weights, damping)
         change = product(back, residual)
@@ -112,9 +112,9 @@ def within_change(stack: TaskStack, state: State, other: State, most: float) -> 
     A share of the coordinates' way, not of the residual: near full extension the way grows as the root of the residual,
     and with a share of the residual a spine rotated by 11.5 degrees where 1.7 were allowed.
     """
-    way = stack.to_reference(state, other)
+    way = stack.coordinates.to_reference(state, other)
     largest = float(np.abs(way).max(initial=0.0))
-    return stack.applied(state, most / largest * way) if largest > most else other
+    return stack.coordinates.applied(state, most / largest * way) if largest > most else other
 
 
 def with_first_level_met(stack: TaskStack, state: State) -> State:

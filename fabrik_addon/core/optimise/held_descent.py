@@ -125,7 +125,7 @@ class _Solve:
         inverse, damped = damped_inverse(normal, np.array([least, least + self.damping]))
         change, back = (damped @ residual[first]) @ weighted, weighted.T @ inverse
         pulled = toward * (weights > 0.0) + weights * (self.pull.forces @ jacobian[first.stop :])
-        forces = (self.stack.metric * pulled) @ -back
+        forces = (self.stack.coordinates.metric * pulled) @ -back
         are_held = bool(np.abs(forces).max(initial=0.0) <= MOST_HOLDING)
         along, task = pulled - back @ (rows @ pulled), (rows, back, change)
         along, is_whole = curved_posture(self.stack, self.at_state, task, weights, pulled, along, self.pull)
@@ -162,7 +162,7 @@ def descend_held(
         steps: trials at most, also of steps that aren't accepted; ``Held.steps`` counts those that are.
         most_damping: lambda over |h| at most.
     """
-    if not len(stack.weights):
+    if not len(stack.coordinates.weights):
         return Held(start, 0, True, False)
     first, pulls = stack.first_rows, slice(stack.first_rows.stop, None)
     loss = loss_of(stack.below_first_level, OF_TREES)
@@ -175,13 +175,13 @@ def descend_held(
         return residual
 
     def at(state: State, before: _Here | None = None) -> _Here:
-        residual, toward = stack.residual(state), stack.to_reference(state, reference)
+        residual, toward = stack.residual(state), stack.coordinates.to_reference(state, reference)
         arcs = [task.arc(state.placed) for task, _ in poles]
         if before is not None:
             with_heights(residual, arcs, before.arcs)
         of_pulls, weights = loss.of(residual[pulls])
         error = math.sqrt(residual[first] @ residual[first])
-        cost = float(of_pulls + toward @ (stack.metric * toward)) + PENALTY * error
+        cost = float(of_pulls + toward @ (stack.coordinates.metric * toward)) + PENALTY * error
         return _Here(state, residual, toward, weights, error, cost, arcs)
 
     def taken_from(there: _Here) -> _Here:
@@ -209,12 +209,12 @@ def descend_held(
         if known.is_whole and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
             return Held(here.state, taken, True, known.are_held and here.error <= CLOSELY_MET)
         share = min(1.0, radius / length)
-        trial = at(stack.applied(here.state, share * change), here)
+        trial = at(stack.coordinates.applied(here.state, share * change), here)
         if trial.cost >= here.cost:
             left = trial.residual[first] - (here.residual[first] - share * gained)
             correction = known.back @ left
             if correction @ correction < (share * length) ** 2:
-                trial = at(stack.applied(trial.state, correction), here)
+                trial = at(stack.coordinates.applied(trial.state, correction), here)
         is_last = known.is_whole and share == 1.0 and largest <= LAST
         if is_last and trial.error <= (EXACT if reference is None else CLOSELY_MET):
             return Held(trial.state, taken + 1, True, known.are_held)

@@ -56,7 +56,7 @@ def step_by_rule(
             jacobian = stack.jacobian(state)
         change, *_ = bounded_step(stack, state, jacobian, residual, partial(_solved, rule, damping))
         change *= min(LONGEST_DAMPED_STEP / (np.abs(change).max(initial=0.0) + TINY), 1.0)
-        trial = stack.applied(state, change)
+        trial = stack.coordinates.applied(state, change)
         trial_residual = stack.residual(trial)
         cost, tried = (float(each @ each) for each in (residual, trial_residual))
         if tried < cost:

@@ -106,22 +106,23 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
         active: (..., 2, N + S) which coordinates the step before took to their upper, and to their lower limits.
     """
     here, swings, jacobian = model.here, model.swings, model.by_swings
-    metric = np.asarray(1.0 + damping)[..., None] * stack.posture_weights
+    posture_weights = stack.coordinates.posture_weights
+    metric = np.asarray(1.0 + damping)[..., None] * posture_weights
     hessian = model.hessian()
     diagonal = np.einsum("...ii->...i", hessian)
-    if swings.are_round(stack.posture_weights):
+    if swings.are_round(posture_weights):
         diagonal += metric
     else:
         hessian += swings.both_ways(np.eye(metric.shape[-1]) * metric[..., None])
     slope = product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
-    slope += swings.from_axes(here.toward * stack.posture_weights)
+    slope += swings.from_axes(here.toward * posture_weights)
     inverse, held = _inverse_if_positive(hessian), None
     if inverse is None:
         ends = np.stack([model.up, model.down], -2)
         held = active & np.isfinite(ends)
         if not held.any():
             return None
-        stiffness = HOLDING * stack.posture_weights * held
+        stiffness = HOLDING * posture_weights * held
         diagonal += stiffness.sum(-2)
         slope += (stiffness * np.where(held, ends, 0.0)).sum(-2)
         inverse = _inverse_if_positive(hessian)

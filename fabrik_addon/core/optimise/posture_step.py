@@ -73,7 +73,7 @@ def curved_posture(
         pull: of the tasks below the first level (``held_descent``), whose forces are part of ``toward``.
     """
     jacobian, pseudo_inverse, by_tasks = task
-    metric = stack.metric
+    metric = stack.coordinates.metric
     forces = np.concatenate([(metric * toward) @ -pseudo_inverse, pull.forces])
     second = stack.curvature(*at_state, forces) + pull.stiffness
     pulled = weights * (second @ by_tasks)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from .held_descent import TREE_STEPS, descend_held
 from .task_stack import TaskStack
 from .tasks import PositionTask, State, Task
+from .tree_coordinates import TreeCoordinates
 from .tree_problem import TreeProblem
 
 
@@ -51,7 +52,7 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         share = other / (weight + other)
         middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
         tasks += [(PositionTask(position.joint, middle), weight), (PositionTask(position.meets, middle), other)]
-    return descend_held(TaskStack(problem.start.tree, [tasks], False), state, state, TREE_STEPS).state
+    return descend_held(TaskStack(TreeCoordinates(problem.start.tree, False), [tasks]), state, state, TREE_STEPS).state
 
 
 def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
@@ -79,7 +80,8 @@ def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     tips = [problem.positions[number].joint for number in away]
     places = [(PositionTask(tip, bent.placed.joints[tip]), 1.0) for tip in tips]
     poles = [(problem.poles[number], 1.0) for number in away]
-    return descend_held(TaskStack(problem.start.tree, [[*places, *poles]], False), bent, None, TREE_STEPS).state
+    stack = TaskStack(TreeCoordinates(problem.start.tree, False), [[*places, *poles]])
+    return descend_held(stack, bent, None, TREE_STEPS).state
 
 
 def _with_bones_of(problem: TreeProblem, state: State, other: State, bones: frozenset[int]) -> State:

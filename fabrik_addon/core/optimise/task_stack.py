@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The stack of tasks of a tree: tasks by level, their residuals, Jacobian and bounds over the tree's coordinates.
+"""The stack of tasks of a tree: tasks by level, their residuals and Jacobian over the tree's coordinates.
 
-The coordinates are those of the bones (N: three of a free bone, those that its limits leave open of another), then
-those of the roots' shifts (S). A residual is the way from a value to where it should be, and ``J = -dr/dq``, but for
-poles without rounding (``PoleTask``).
+A residual is the way from a value to where it should be, and ``J = -dr/dq`` over the N coordinates of the bones and the
+S of the roots' shifts (``tree_coordinates``), but for poles without rounding (``PoleTask``).
 """
 
 from __future__ import annotations
@@ -18,31 +17,36 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import ARRAY, SCALAR, TINY, Array, Component, Operations
+from ..math.operations import ARRAY, SCALAR, Array, Component, Operations
 from ..math.quaternion_arrays import crossing
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
 from .floor_task import CONTACT, FloorTask
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+from .tree_coordinates import TreeCoordinates
 
 
 @dataclass(frozen=True)
 class TaskStack:
     """Tasks by level, over the coordinates of a tree."""
 
-    tree: Tree
+    coordinates: TreeCoordinates
     levels: Sequence[Sequence[tuple[Task, Component]]]
     """Tasks with their weights within their level; the first level comes before all others. Of many poses tasks and
     weights have arrays (F,) where those of one pose have floats (``batched_descent``)."""
-    moves_root: bool
     preferences: Sequence[tuple[Task, Component]] = ()
     """Tasks with their weights beside the posture task, for a descent by weight."""
-    batch: tuple[int, ...] = ()
-    """The batch axes of poses, tasks and weights, which all arrays have before the others: none of one pose."""
-    bone_weights: Sequence[float] | None = None
-    """Divisors of W by bone, with which P is W^-1: descents with held tasks and by weight end in one pose nearest to
-    the reference pose."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self.coordinates.tree
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The batch axes of poses, tasks and weights."""
+        return self.coordinates.batch
 
     @property
     def ops(self) -> Operations:
@@ -80,36 +84,6 @@ class TaskStack:
         return [(task, row) for task, row in self.other_tasks if isinstance(task, PoleTask)]
 
     @cached_property
-    def shift_count(self) -> int:
-        """Columns of the roots' shifts."""
-        return 3 * len(self.tree.structure.roots) if self.moves_root else 0
-
-    @cached_property
-    def weights(self) -> Array:
-        """(N + S,) W: how readily each coordinate changes, its bone's share of a step (``Tree.shares``).
-
-        A half-sine, the coordinate of a swing, is half its angle: the structure has a factor of 1/4 for it.
-        """
-        structure = self.tree.structure
-        own = np.array(self.tree.shares).reshape(-1).take(structure.flat_columns) * structure.weights
-        if self.bone_weights is not None:
-            own /= np.array(self.bone_weights)[structure.column_bones]
-        return np.concatenate([own, np.ones(self.shift_count)])
-
-    @cached_property
-    def posture_weights(self) -> Array:
-        """(N + S,) P, weights of the squared coordinates in the posture task: p / W with p = ``Tree.posture_weights``.
-
-        Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P is W^-1.
-        """
-        if self.bone_weights is not None:
-            return 1.0 / self.weights
-        own = self.tree.posture_weights or self.tree.carried_lengths
-        structure = self.tree.structure
-        shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
-        return 1.0 / (self.weights / np.array(own)[np.concatenate([structure.column_bones, shifted])])
-
-    @cached_property
     def joints(self) -> list[int]:
         """The joints whose motion the tasks' Jacobians need."""
         return list(dict.fromkeys(joint for task in self.tasks for joint in task.moved_joints))
@@ -123,21 +97,16 @@ class TaskStack:
     @cached_property
     def shifted(self) -> Array:
         """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
-        found = np.zeros((*self.batch, len(self.joints), 3, self.shift_count))
-        if self.shift_count:
-            for row, joint in enumerate(self.joints):
-                for number, root in enumerate(self.tree.structure.roots):
-                    if root in (joint, *self.tree.structure.above[joint]):
-                        found[..., row, :, 3 * number : 3 * number + 3] = np.eye(3)
-        return found.reshape(*self.batch, 3 * len(self.joints), self.shift_count)
+        structure = self.tree.structure
+        comes_along = structure.ancestry[self.joints][:, structure.root_rows]
+        found = (comes_along[:, None, :, None] * np.eye(3)[:, None]).reshape(3 * len(self.joints), -1)
+        return np.broadcast_to(found, (*self.batch, *found.shape))
 
     def with_levels(
         self, levels: Sequence[Sequence[tuple[Task, Component]]], preferences: Sequence[tuple[Task, Component]] = ()
     ) -> TaskStack:
-        """Return the stack of other tasks of the same tree; what depends on the tree alone isn't computed again."""
-        made = TaskStack(self.tree, levels, self.moves_root, preferences, self.batch, self.bone_weights)
-        made.__dict__.update({name: self.__dict__[name] for name in _OF_TREE if name in self.__dict__})
-        return made
+        """Return the stack of other tasks over the same coordinates."""
+        return TaskStack(self.coordinates, levels, preferences)
 
     @cached_property
     def first_level(self) -> TaskStack:
@@ -179,11 +148,6 @@ class TaskStack:
             found.T[row : row + task.rows] = task.residual(placed)
         found *= self.row_weights
         return found
-
-    @cached_property
-    def metric(self) -> Array:
-        """(N + S,) weights 1 / max(W, 0.01) of the squared coordinates of the way to the reference pose."""
-        return 1.0 / np.maximum(self.weights, 1e-2)
 
     @cached_property
     def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
@@ -232,7 +196,7 @@ class TaskStack:
         """Return how the joints of ``joints`` move with each coordinate, and about which axes the bones rotate."""
         bone_axes = self.tree.axes(state.placed, state.swing_twists)
         moved = self.tree.moved(state.placed, self.carried, bone_axes)
-        if self.shift_count:
+        if self.coordinates.shift_count:
             moved = np.concatenate([moved, self.shifted], axis=-1)
         by_joint = moved.reshape(*self.batch, len(self.joints), 3, moved.shape[-1])
         return TreeMotions(state.placed, bone_axes, by_joint, self._joint_rows)
@@ -309,52 +273,7 @@ class TaskStack:
     def gradient_norm(self, state: State) -> float:
         """Return |W J^T r|, the length of half the cost's gradient by weighted coordinates."""
         residual = self.residual(state)
-        return float(np.linalg.norm(self.weights * (self.jacobian(state).T @ residual)))
-
-    def to_reference(self, state: State, reference: State | None) -> Array:
-        """Return q0 - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
-        if reference is None:
-            return np.zeros((*self.batch, len(self.weights)))
-        way = self.tree.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
-        found: Array = way.reshape(*self.batch, -1).take(self.tree.structure.flat_columns, -1)
-        if self.shift_count:
-            found = np.concatenate([found, (reference.shifts - state.shifts).reshape(*self.batch, -1)], axis=-1)
-        return found
-
-    def applied(self, state: State, change: Array) -> State:
-        """Return the state after a change (N + S,) of the coordinates, within limits."""
-        columns = self.tree.structure.flat_columns
-        by_joint = np.zeros((*state.rotations.shape[:-1], 3))
-        by_joint.reshape(*self.batch, -1)[..., columns] = change[..., : len(columns)]
-        rotations, swing_twists = self.tree.rotated(state.rotations, state.swing_twists, by_joint)
-        shifts = state.shifts
-        if self.shift_count:
-            shifts = shifts + change[..., len(columns) :].reshape(shifts.shape)
-        return State(self.tree, rotations, swing_twists, shifts)
-
-    def bounds(self, state: State) -> tuple[Array, Array]:
-        """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
-        structure = self.tree.structure
-        lower, upper = self.ends
-        numbers, places = structure.limited_columns
-        values = np.zeros((*self.batch, len(lower)))
-        values[..., numbers] = state.swing_twists.reshape(*self.batch, -1).take(places, -1)
-        return lower - values, upper - values
-
-    @cached_property
-    def ends(self) -> tuple[Array, Array]:
-        """(N + S,), (N + S,) smallest and largest value of each coordinate."""
-        lower, upper = self.tree.structure.ends
-        more = np.full(self.shift_count, np.inf)
-        return np.concatenate([lower, -more]), np.concatenate([upper, more])
-
-    def ellipses(self, state: State) -> tuple[Array, Array]:
-        """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
-        swings, radii = self.tree.structure.swings(state.swing_twists)
-        across = swings / radii
-        share = np.hypot(across[..., 0], across[..., 1])
-        across /= radii
-        return share, across / (np.hypot(across[..., 0], across[..., 1]) + TINY)[..., None]
+        return float(np.linalg.norm(self.coordinates.weights * (self.jacobian(state).T @ residual)))
 
 
 def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
@@ -363,7 +282,3 @@ def _is_at_point(task: Task) -> TypeGuard[PositionTask]:
 
 def _is_of_whole_frame(task: Task) -> TypeGuard[OrientationTask]:
     return isinstance(task, OrientationTask) and task.axis is None
-
-
-_OF_TREE = ("weights", "posture_weights", "metric", "ends")
-"""The cached properties of a stack that don't depend on its tasks."""

@@ -37,6 +37,7 @@ from .tasks import (
     State,
     Task,
 )
+from .tree_coordinates import TreeCoordinates
 
 FAR_BEYOND, LEAST_WEIGHT = 0.1, 0.04
 """Distance by which a target is beyond reach, in the tree's units, from which on it has the least weight, and the share
@@ -201,18 +202,20 @@ class TreeProblem:
     def _stack_of(self, levels: list[Level]) -> TaskStack:
         levels = [sorted(level, key=_order) for level in levels]
         swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
-        return TaskStack(self.start.tree, levels, self.moves_root, swivels, (), self._bone_weights)
+        return TaskStack(self.coordinates, levels, swivels)
 
-    @property
-    def _bone_weights(self) -> list[float] | None:
-        """Of chains without pins: the roots of ``Tree.carried_lengths``, 1 of the bone that carries least.
+    @cached_property
+    def coordinates(self) -> TreeCoordinates:
+        """The coordinates of all tasks.
 
+        Chains without pins have bone weights: the roots of ``Tree.carried_lengths``, 1 of the bone that carries least.
         With equal weights bones of Rigify's human whose hand was led across the body, with its rotation, jumped by up
         to 52 degrees within reach; with the carried lengths themselves a hand of 26 bones took 8.3 steps instead of
         6.2.
         """
         tree = self.start.tree
-        return None if self.is_weighed else [math.sqrt(c / LEAST_POSTURE_WEIGHT) for c in tree.carried_lengths]
+        weights = None if self.is_weighed else [math.sqrt(c / LEAST_POSTURE_WEIGHT) for c in tree.carried_lengths]
+        return TreeCoordinates(tree, self.moves_root, (), weights)
 
     def state(self, coordinates: Sequence[JointCoordinates], shifts: Sequence[Vector] | Array) -> State:
         """Return the state of coordinates and roots' shifts."""

@@ -166,7 +166,7 @@ class _Descent:
         self._active, change = step.active, step.change
         if ops.all(self.is_done):
             last = (change.T * ops.where(largest <= SETTLED, 1.0, 0.0)).T
-            self.here = self.here._replace(state=self._stack.applied(self.here.state, last))
+            self.here = self.here._replace(state=self._stack.coordinates.applied(self.here.state, last))
             return
         change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
         is_gain, ratio = self._moved(step, change)
@@ -190,7 +190,7 @@ class _Descent:
         left = model.left(change)
         gain = model.gain(self._stack, change, left)
         left = self._with_first_balanced(left)
-        there = self._corrected(step, self._stack.applied(here.state, change), left, CORRECTED * gain)
+        there = self._corrected(step, self._stack.coordinates.applied(here.state, change), left, CORRECTED * gain)
         is_gain: Condition = (there.cost < here.cost) & ops.negate(self.is_done)
         less_cost = ops.maximum(here.cost - there.cost, 0.0)
         ratio = ops.minimum(less_cost / ops.maximum(gain, 1e-300), 1.5)
@@ -226,7 +226,7 @@ class _Descent:
             is_off = dot(weights * off, off) > most
             if not ops.any(is_off):
                 break
-            corrected = self._stack.applied(there.state, step.to_second_order(self._model, off))
+            corrected = self._stack.coordinates.applied(there.state, step.to_second_order(self._model, off))
             nearer = cost_at(self._stack, self._loss, corrected, self._reference)
             is_gain = is_off & (nearer.cost < there.cost)
             if not ops.any(is_gain):

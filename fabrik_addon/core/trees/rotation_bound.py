@@ -42,7 +42,7 @@ def within_turn(
         return found
     begin = problem.present if previous is None else state_of_previous(problem, previous)
     stack = problem.stack()
-    nearer = stack.applied(begin, (most / largest) * stack.to_reference(begin, found))
+    nearer = stack.coordinates.applied(begin, (most / largest) * stack.coordinates.to_reference(begin, found))
     return with_first_level_met(stack, nearer)
 
 

@@ -98,7 +98,7 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         elif problem.is_limited(number):
             status = Status.LIMITED
         else:
-            alone = TaskStack(problem.start.tree, [[(problem.positions[number], 1.0)]], problem.moves_root)
+            alone = TaskStack(problem.coordinates, [[(problem.positions[number], 1.0)]])
             is_stuck = alone.gradient_norm(state) <= STUCK * distance
             gave_up = not is_converged and not any(problem.pinned) and not problem.is_proven_unmet(state)
             status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH

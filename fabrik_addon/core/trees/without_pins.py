@@ -157,10 +157,11 @@ def _starts(
             return  # a target was missed in the frame before: another start might lead to a jump
     yield near
     yield _warm_start(problem, near, options)
-    stack = problem.stack()
-    is_of_bone = np.arange(len(stack.weights)) < len(stack.weights) - stack.shift_count
+    coordinates = problem.coordinates
+    count = len(coordinates.weights)
+    is_of_bone = np.arange(count) < count - coordinates.shift_count
     for angle in START_ANGLES:
-        yield stack.applied(near, angle * is_of_bone)
+        yield coordinates.applied(near, angle * is_of_bone)
 
 
 def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
