@@ -19,10 +19,11 @@ from .math.quaternions import conjugate, multiply, rotate
 from .math.vectors import relative_to
 from .model.chain_start import batch_shape
 from .model.tree_start import StartTree, start_tree
+from .optimise.goals_as_tasks import tree_problem
 from .optimise.jacobian_steps import StackedRule, step_by_rule
 from .optimise.task_stack import TaskStack
 from .optimise.tasks import State
-from .optimise.tree_problem import TreeProblem, tree_problem
+from .optimise.tree_problem import TreeProblem
 from .optimise.weighted_solution import Descended
 from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree

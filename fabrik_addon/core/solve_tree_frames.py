@@ -22,7 +22,8 @@ from typing import TypeAlias
 from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
-from .optimise.tree_problem import is_weighed, tree_problem
+from .optimise.goals_as_tasks import is_weighed, tree_problem
+from .optimise.pole_sides import bending_away, bent_to_poles
 from .problem import Goals, Options
 from .solve_tree import present_or, solve_tree_components, with_shape_angles
 from .solvers.table import solver_for_tree
@@ -78,12 +79,12 @@ def _solved_between(
     stacks = [problem.stack() for problem in inner]
     if angle_between(first.rotations, after.rotations).max() > SMOOTH or not are_alike(stacks):
         return []
-    references = [problem.bent_to_poles(problem.present) for problem in inner]
+    references = [bent_to_poles(problem, problem.present) for problem in inner]
     forces = found[-1].forces, last.forces
     descended = descend_between(stacks, references, (before, first, after), forces, firmness_of(inner[0]))
     return [
         solution_of(problem, present_or(problem, one.state), one)
-        if one.is_converged and not problem.bending_away(one.state)
+        if one.is_converged and not bending_away(problem, one.state)
         else None
         for problem, one in zip(inner, descended, strict=True)
     ]

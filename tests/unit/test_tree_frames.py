@@ -26,10 +26,10 @@ from fabrik_addon.core import (
 from fabrik_addon.core.math.operations import Array
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.optimise.batched_descent import are_alike, descend_between, stack_of_frames
+from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
 from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import State
-from fabrik_addon.core.optimise.tree_problem import tree_problem
 from fabrik_addon.core.optimise.weighted_descent import CONVERGED, least_cost
 from fabrik_addon.core.optimise.weighted_solution import Descended
 from tests.unit.trees import y_tree
@@ -166,8 +166,8 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
     assert are_alike(stacks)
     rng = np.random.default_rng(0)
     states = [
-        one.applied(problem.present, rng.uniform(-0.3, 0.3, len(one.weights)))
-        for one, problem in zip(stacks, problems, strict=True)
+        problem.coordinates.applied(problem.present, rng.uniform(-0.3, 0.3, len(problem.coordinates.weights)))
+        for problem in problems
     ]
     batch = stack_of_frames(stacks)
     arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)

@@ -11,11 +11,12 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, start_tree
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
+from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
 from fabrik_addon.core.optimise.pole_arc import PoleArc, pole_arc
+from fabrik_addon.core.optimise.pole_sides import bending_away
 from fabrik_addon.core.optimise.task_stack import TaskStack
 from fabrik_addon.core.optimise.tasks import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
-from fabrik_addon.core.optimise.tree_problem import tree_problem
 from tests.unit.chains import Array
 from tests.unit.trees import tree_chain, y_tree
 
@@ -120,7 +121,7 @@ def test_beside_a_pin_no_chain_bends_away_from_a_pole_near_its_chord(aside: floa
         positions[chain.tips], poles=poles, with_poles=np.array([True, False]), pinned=np.array([False, True])
     )
     problem = tree_problem(start, goals, Options())
-    assert bool(problem.bending_away(problem.present)) is bends_away
+    assert bool(bending_away(problem, problem.present)) is bends_away
     stack = TaskStack(TreeCoordinates(start.tree, False), [[(problem.poles[0], 1.0)]])
     assert stack.residual(problem.present).any() == bends_away
     assert stack.jacobian(problem.present).any() == bends_away

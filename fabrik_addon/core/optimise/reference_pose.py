@@ -5,6 +5,7 @@
 from typing import NamedTuple
 
 from .held_descent import TREE_STEPS, descend_held
+from .pole_sides import bending_away, turned_to_poles
 from .task_stack import TaskStack
 from .tasks import PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
@@ -30,7 +31,7 @@ def reference_pose(
     they met other limits, and bones rotated by 138 degrees in one frame.
     """
     pose = _met_halfway(problem, begin)
-    away = problem.bending_away(pose)
+    away = bending_away(problem, pose)
     bones = frozenset(bone for number in away for bone in problem.poles[number].joints[:-1])
     if earlier is not None and before is not None:
         before = _with_bones_of(problem, before, earlier.pose, earlier.bent)
@@ -73,8 +74,8 @@ def _weight_at(problem: TreeProblem, joint: int, weight: float) -> float:
 
 def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     """Return a state with chains turned to their poles; those that limits keep away descend."""
-    bent = problem.turned_to_poles(state, is_reference=True)
-    away = problem.bending_away(bent)
+    bent = turned_to_poles(problem, state, is_reference=True)
+    away = bending_away(problem, bent)
     if not away:
         return bent
     tips = [problem.positions[number].joint for number in away]

@@ -10,6 +10,7 @@ import math
 
 from ..optimise.body_starts import other_starts
 from ..optimise.held_descent import TREE_STEPS
+from ..optimise.pole_sides import bent_to_poles
 from ..optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
@@ -38,7 +39,7 @@ a worse minimum (bench row "body-reconstruction")."""
 
 def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None) -> Descended:
     """Return the pose of least cost of the tasks and the posture task, weighed against each other."""
-    stack, reference = problem.stack(), problem.bent_to_poles(begin)
+    stack, reference = problem.stack(), bent_to_poles(problem, begin)
     is_body = problem.goals.priorities is not None
     if previous is None and is_body:
         return _from_starts(problem, stack, reference, options)

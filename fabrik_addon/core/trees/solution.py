@@ -10,6 +10,7 @@ from ..math.operations import Array, Vector
 from ..math.quaternions import Quaternion
 from ..math.vectors import scale
 from ..model.tree_start import StartTree, coordinates_of_tree
+from ..optimise.pole_sides import turned_to_poles
 from ..optimise.reference_pose import ReferencePose
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
@@ -120,7 +121,7 @@ def state_of_previous(problem: TreeProblem, previous: TreeSolution) -> State:
     shifts = [scale(shift, 1.0 / start.unit) for shift in previous.shifts]
     if not problem.moves_root:
         shifts = [(0.0, 0.0, 0.0)] * len(start.tree.structure.roots)
-    return problem.turned_to_poles(problem.state(coordinates_of_tree(start.tree, previous.frames), shifts))
+    return turned_to_poles(problem, problem.state(coordinates_of_tree(start.tree, previous.frames), shifts))
 
 
 def state_before(problem: TreeProblem, previous: TreeSolution) -> State:
@@ -138,4 +139,4 @@ def turned_where_known(problem: TreeProblem, ended: State | None) -> State | Non
     tree = problem.start.tree
     if ended is None or ended.tree.structure is not tree.structure:
         return None
-    return problem.turned_to_poles(ended if ended.tree is tree else problem.state(ended.coordinates, ended.shifts))
+    return turned_to_poles(problem, ended if ended.tree is tree else problem.state(ended.coordinates, ended.shifts))

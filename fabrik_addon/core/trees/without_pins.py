@@ -26,6 +26,7 @@ from ..math.operations import Vector
 from ..math.vectors import relative_to
 from ..model.tree_start import coordinates_of_tree
 from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Held, descend_held
+from ..optimise.pole_sides import bending_away, turned_to_poles
 from ..optimise.reference_pose import ReferencePose, reference_pose
 from ..optimise.task_loss import OF_TREES, OF_TREES_FROM_FAR
 from ..optimise.tasks import State
@@ -80,7 +81,7 @@ def solved_without_pins(
         used += found.steps
         if best is None or _is_better(problem, found.state, best.state):
             best = found
-        is_enough = _is_nearly_met(problem, best.state) and not problem.bending_away(best.state)
+        is_enough = _is_nearly_met(problem, best.state) and not bending_away(problem, best.state)
         if problem.has_far_target or is_enough or problem.is_proven_unmet(best.state):
             break
     assert best is not None  # there is always a start: the pose before, or the reference pose
@@ -110,7 +111,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     stack, steps = problem.stack(), 0
     was_weighed = previous is not None and previous.by_weight is not None and (bool(others) or not beyond)
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
-    held_near = None if problem.bending_away(reference) else reference
+    held_near = None if bending_away(problem, reference) else reference
 
     def held(first: Level, pulls: Level, most: int = TREE_STEPS, most_damping: float = MOST_DAMPING) -> Held:
         nonlocal steps
@@ -129,7 +130,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
             return met_exactly(together, found._replace(steps=steps), OF_TREES, reference, None)
         start = start if others else found.state
     if others and previous is None:
-        start = problem.turned_to_poles(held(within, beyond).state)
+        start = turned_to_poles(problem, held(within, beyond).state)
     first_met, together = problem.weighed(start, OF_TREES.nearly_met)
     if previous is None:
         start, more, *_ = least_cost(first_met, start, reference, STEPS_FROM_FAR, OF_TREES_FROM_FAR, NEAR)
