@@ -193,7 +193,7 @@ def _with_unreached(chain: BakedChain, unreached: Sequence[UnreachedFrame]) -> B
 def _error_of(armature: Object, target_object: Object, chain: FabrikChain) -> float:
     """Return the distance from an evaluated chain's tip to its target over the chain's length."""
     target = position_in_world(target_object, chain.subtarget, "target")
-    joints = [bone.head for bone in bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)]
+    joints = [bone.head for bone in bones_of_chain(armature, chain)]
     tip = armature.pose.bones[chain.tip]
     joints.append(tip.tail if chain.use_tail else tip.head)
     length = sum((end - start).length for start, end in pairwise(joints))

@@ -310,9 +310,7 @@ def _list(armature: Object, _arguments: argparse.Namespace, report: Report) -> N
             "pole": _name(chain.pole_target, chain.pole_subtarget),
         }
         try:
-            entry["bones"] = [
-                bone.name for bone in bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
-            ]
+            entry["bones"] = [bone.name for bone in bones_of_chain(armature, chain)]
             take_snapshot(bpy.context.view_layer, armature, chain)
         except FabrikError as error:
             entry["problem"] = str(error)

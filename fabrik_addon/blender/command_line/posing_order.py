@@ -52,7 +52,7 @@ def _moved_bones(armature: Object, chains: Iterable[FabrikChain]) -> set[Node]:
     moved: set[Node] = set()
     for chain in chains:
         with suppress(FabrikError):  # the command says what is wrong with the chain
-            bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+            bones = bones_of_chain(armature, chain)
             moved |= {(armature, bone.name) for bone in bones}
     return moved
 

@@ -77,9 +77,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     converted = [settings_of(armature).chains[name] for name in result.converted]
     undo_conversion(armature, converted, _moved_bones(armature))
     view_layer.update()
-    rotated = [
-        bone for each in converted for bone in bones_of_chain(armature, each.tip, each.chain_count, each.use_tail)
-    ]
+    rotated = [bone for each in converted for bone in bones_of_chain(armature, each)]
     moved = motion_messages(armature, before, _BLENDER_IK_ERROR, rotated)
     result.not_carried += unsolved if moved and unsolved else moved
     return result
@@ -96,7 +94,7 @@ def _moved_bones(armature: Object) -> frozenset[str]:
     for chain in settings_of(armature).chains:
         if chain.enabled:
             with suppress(FabrikError):  # a chain without its bones moves none
-                bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+                bones = bones_of_chain(armature, chain)
                 moved.update(bone.name for bone in bones)
     return frozenset(moved)
 
@@ -120,7 +118,7 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
         check_own_curves(armature, (chain.path_from_id(name) for name in ("influence", "enabled")))
         start_of(armature, spec_of(chain))
         armature_to_world(armature)
-        root = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)[0]
+        root = bones_of_chain(armature, chain)[0]
         moving = ArmatureBones(armature).moving_with(root)
         goals = [("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget)]
         for role, obj, bone_name in goals:
@@ -135,7 +133,7 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
 def _distance_messages(armature: Object, chain: FabrikChain) -> list[str]:
     """Return a message if a chain's tip isn't at its target in the pose at hand: the constraint finds another pose."""
     tip = armature.pose.bones[chain.tip]
-    bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+    bones = bones_of_chain(armature, chain)
     target = armature_to_world(armature).inverted() @ position_in_world(chain.target, chain.subtarget, "target")
     distance = ((tip.tail if chain.use_tail else tip.head) - target).length / sum(bone.length for bone in bones)
     if distance <= _BLENDER_IK_ERROR:
@@ -168,7 +166,7 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
             setattr(constraint, name, min(chain.weight, 1.0) if name == "weight" else getattr(chain, name))
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
-    root = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)[0]
+    root = bones_of_chain(armature, chain)[0]
     if chain.pole_target is not None and (is_new or not record.is_pole_angle_unchanged(chain, root)):
         start = start_of(armature, spec_of(chain))
         # A pole angle with the same meaning is kept: repeated conversions would add up rounding errors. While the chain
@@ -193,7 +191,7 @@ def _unsupported(armature: Object, chain: FabrikChain) -> list[str]:
         messages.append("its root motion: the root of a constraint's chain is fixed")
     if chain.use_rotation and abs(chain.rotation_offset[0]) < 1.0 - 1e-6:
         messages.append("the rotation's offset: the tip rotates as the target does")
-    bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+    bones = bones_of_chain(armature, chain)
     if chain.use_stretch:
         messages.append("its own bound for stretching: bones stretch by their IK Stretch")
     has_limits = any(

@@ -291,7 +291,7 @@ class VIEW3D_PT_fabrik_limits(ActiveChainPanel):
         layout.use_property_split = False
         layout.active = chain.use_limits
         try:
-            bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+            bones = bones_of_chain(armature, chain)
         except FabrikError as error:
             for line in wrapped(str(error), characters_across(context)):
                 layout.label(text=line)

@@ -203,7 +203,7 @@ def read_armature(armature: Object, session: Dragged | None) -> ArmatureView:
         if not chain.enabled:
             continue
         try:
-            bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+            bones = bones_of_chain(armature, chain)
         except FabrikError:
             continue
         is_dragged = session is not None and session.grab.chain == chain.name

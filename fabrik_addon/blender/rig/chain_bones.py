@@ -154,19 +154,20 @@ def _takes_over_parent(bone: Bone) -> bool:
     return bone.use_inherit_rotation and bone.use_local_location and bone.inherit_scale == 'FULL'
 
 
-def bones_of_chain(armature: Object, tip: str, chain_count: int, use_tail: bool) -> tuple[PoseBone, ...]:
-    """Walk bone parents up from a tip; return the bones that rotate, root first.
+def bones_of_chain(armature: Object, chain: ChainSpec | ChainSettings) -> tuple[PoseBone, ...]:
+    """Walk bone parents up from a chain's tip; return the bones that rotate, root first.
 
     Without ``use_tail`` the chain ends at the tip's head, the tip doesn't rotate and isn't counted, as in Blender's IK.
 
     Raises:
         FabrikError: there is no such bone, or not as many parents.
     """
+    tip, chain_count = chain.tip, chain.chain_count
     bone = armature.pose.bones.get(tip)
     if bone is None:
         raise FabrikError(f"there is no bone '{tip}' in '{armature.name}'" if tip else "no tip bone is set")
     walked: list[PoseBone] = []
-    link = bone if use_tail else bone.parent
+    link = bone if chain.use_tail else bone.parent
     while link is not None and (chain_count == 0 or len(walked) < chain_count):
         walked.insert(0, link)
         link = link.parent
@@ -198,7 +199,7 @@ def read_bones(
         FabrikError: there is no such bone, or not as many parents, or no bone can rotate, or stretch if it should.
     """
     if bones is None:
-        bones = bones_of_chain(armature, spec.tip, spec.chain_count, spec.use_tail)
+        bones = bones_of_chain(armature, spec)
     end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
     line = bones if spec.use_tail else (*bones, end)
     channels = tuple(present_channel(bone) for bone in bones)

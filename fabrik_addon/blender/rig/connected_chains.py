@@ -62,7 +62,7 @@ def _link_of(chain: ChainSettings) -> _Link | None:
         return None
     armature = chain.id_data
     try:
-        bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+        bones = bones_of_chain(armature, chain)
     except FabrikError:
         return None
     names = frozenset(bone.name for bone in bones)

@@ -75,10 +75,10 @@ def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set
         goals = ((chain.target, chain.subtarget), (chain.pole_target, chain.pole_subtarget))
         seen |= {(obj, bone_name) for obj, bone_name in goals if obj is not None}
         try:
-            bones = bones_of_chain(armature, chain.tip, chain.chain_count, True)
+            bones = bones_of_chain(armature, chain)
         except FabrikError as error:
             raise FabrikError(f"Chain '{chain.name}': {error}") from error
-        seen |= {(armature, bone.name) for bone in bones}
+        seen |= {(armature, name) for name in (chain.tip, *(bone.name for bone in bones))}
     return followed_by(seen)
 
 

@@ -95,7 +95,7 @@ def _named_by(armature: Object, chain: Any, result: Result) -> _Named:
     chains = tuple((other.name, other.enabled) for other in _chains_of(armature)) if result.message else ()
     if not result.overridden:
         return chains, ()
-    bones = bones_of_chain(armature, chain.tip, chain.chain_count, chain.use_tail)
+    bones = bones_of_chain(armature, chain)
     return chains, overrides_of(armature, bones, chain.use_limits, chain.use_stretch)
 
 

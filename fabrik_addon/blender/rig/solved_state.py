@@ -81,7 +81,7 @@ def read_state(chain: ChainSettings, bones: Sequence[PoseBone] = ()) -> SolvedSt
     armature, use_tail = chain.id_data, chain.use_tail
     if not bones:
         try:
-            bones = bones_of_chain(armature, chain.tip, chain.chain_count, use_tail)
+            bones = bones_of_chain(armature, chain)
         except FabrikError:
             return None
     to_armature = armature.matrix_world.inverted_safe()

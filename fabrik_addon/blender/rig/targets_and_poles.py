@@ -185,7 +185,7 @@ def _is_of_a_chain(armature: Object, bone: PoseBone, bones: ChainBones) -> bool:
         return True
     for other in armature.fabrik.chains:  # type: ignore[attr-defined]
         try:
-            rotating = bones_of_chain(armature, other.tip, other.chain_count, other.use_tail)
+            rotating = bones_of_chain(armature, other)
         except FabrikError:
             continue
         starts_at_end = other.use_tail and bone.parent is not None and bone.parent.name == other.tip
