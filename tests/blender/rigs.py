@@ -293,6 +293,26 @@ def keys_of(action: Any) -> dict[tuple[str, int], list[tuple[float, float]]]:
     }
 
 
+def tweak_strip_below_another(obj: Object) -> None:
+    """Put an object's action into a strip of the NLA that is tweaked, below one with a copy of the action."""
+    animation: Any = obj.animation_data
+    lower = animation.nla_tracks.new().strips.new("lower", 1, animation.action)
+    lower.action_slot = animation.action_slot
+    upper = animation.nla_tracks.new().strips.new("upper", 1, animation.action.copy())
+    upper.action_slot = upper.action.slots[0]
+    animation.action = None
+    upper.select = False
+    lower.select = animation.nla_tracks[0].select = True
+    animation.nla_tracks.active = animation.nla_tracks[0]
+    obj.select_set(True)
+    area = bpy.context.window.screen.areas[0]
+    area.type = "NLA_EDITOR"
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(area=area, region=region):
+        bpy.ops.nla.tweakmode_enter(use_upper_stack_evaluation=True)
+    assert animation.use_tweak_mode
+
+
 def everything() -> dict[str, Any]:
     """Objects and their matrices, bones and their channels, keys, collections, chains and their settings."""
     found: dict[str, Any] = {"collections": sorted(collection.name for collection in bpy.data.collections)}

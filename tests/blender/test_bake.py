@@ -39,6 +39,7 @@ from tests.blender.rigs import (
     rotation_channel,
     set_chain,
     tail_bones,
+    tweak_strip_below_another,
     update,
     warnings_in,
 )
@@ -1038,22 +1039,7 @@ def test_a_layer_that_multiplies_zeros_is_named(mode: str) -> None:
 
 def test_a_strip_above_that_replaces_everything_is_named() -> None:
     armature, _chain = animated_tail()
-    animation = armature.animation_data
-    lower = animation.nla_tracks.new().strips.new("lower", 1, animation.action)
-    lower.action_slot = animation.action_slot
-    upper = animation.nla_tracks.new().strips.new("upper", 1, animation.action.copy())
-    upper.action_slot = upper.action.slots[0]
-    animation.action = None
-    upper.select = False
-    lower.select = animation.nla_tracks[0].select = True
-    animation.nla_tracks.active = animation.nla_tracks[0]
-    armature.select_set(True)
-    area = bpy.context.window.screen.areas[0]
-    area.type = "NLA_EDITOR"
-    region = next(region for region in area.regions if region.type == "WINDOW")
-    with bpy.context.temp_override(area=area, region=region):
-        bpy.ops.nla.tweakmode_enter(use_upper_stack_evaluation=True)
-    assert animation.use_tweak_mode
+    tweak_strip_below_another(armature)
     assert "NLA strips above" in error_of(bpy.ops.pose.fabrik_bake, frame_start=2, frame_end=20)
 
 

@@ -23,6 +23,7 @@ from tests.blender.rigs import (
     make_armature,
     make_empty,
     set_chain,
+    tweak_strip_below_another,
     update,
 )
 from tests.blender.test_bake import go_to, shapes
@@ -265,3 +266,55 @@ def test_a_target_with_a_curve_of_samples_is_named_and_keeps_them() -> None:
     message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=10, frame_end=20)
     assert "location[1]" in message and "samples" in message
     assert len(curve.sampled_points) and not curve.keyframe_points
+
+
+def strip_below(obj: Object, blend_type: str) -> None:
+    """Put the object's keys into a strip of the NLA, and a new action above, as a layer."""
+    data: Any = obj.animation_data
+    strip = data.nla_tracks.new().strips.new("Below", 1, data.action)
+    strip.frame_end = LAST
+    data.action, data.action_blend_type = bpy.data.actions.new("Layer"), blend_type
+
+
+@pytest.mark.parametrize("blend_type", ["ADD", "COMBINE"])
+def test_targets_in_layers_of_the_nla_get_the_keys_that_bring_them_to_the_tips(blend_type: str) -> None:
+    """An object with its rotation, and a bone: both have strips below that move them elsewhere."""
+    armature, chains = walker()
+    target = chains[0].target
+    chains[0].use_rotation = True
+    for frame, x in ((1, 0.3), (LAST, 2.0)):
+        target.location.x = target.rotation_euler.z = x
+        target.keyframe_insert("location", frame=frame)
+        target.keyframe_insert("rotation_euler", frame=frame)
+    controls = make_armature([Bone("control", (1, 0, 0), (1, 0, 1))], "Controls")
+    control = controls.pose.bones["control"]
+    for frame, x in ((1, 0.5), (LAST, -1.0)):
+        control.location.x = x
+        control.keyframe_insert("location", frame=frame)
+    chains[1].target, chains[1].subtarget = controls, "control"
+    leave_mode()
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="POSE")
+    for obj in (target, controls):
+        strip_below(obj, blend_type)
+    snap()
+    for frame in FRAMES:
+        go_to(frame)
+        tips = [armature.matrix_world @ armature.pose.bones[f"shin.{side}"].tail for side in "LR"]
+        assert (target.matrix_world.translation - tips[0]).length < 1e-4
+        assert (controls.matrix_world @ control.head - tips[1]).length < 1e-4
+        foot = (armature.matrix_world @ armature.pose.bones["shin.L"].matrix).to_quaternion()
+        turned = target.matrix_world.to_quaternion() @ chains[0].rotation_offset
+        assert foot.rotation_difference(turned).angle < 1e-3
+
+
+def test_a_target_whose_strips_override_its_keys_is_named_and_nothing_changes() -> None:
+    _armature, chains = walker()
+    target = chains[0].target
+    target.keyframe_insert("location", frame=1)
+    target.keyframe_insert("location", frame=LAST)
+    tweak_strip_below_another(target)
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=2, frame_end=LAST)
+    assert "its target 'ankle L' can't be keyed at frame 2: NLA strips above override it" in message
+    assert everything() == before

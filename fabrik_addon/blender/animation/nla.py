@@ -18,7 +18,7 @@ from ...core import Array, FabrikError
 from .fcurves import ActionEdit, Channel, read_keys
 
 if TYPE_CHECKING:
-    from bpy.types import AnimData, FCurve, PoseBone
+    from bpy.types import AnimData, FCurve, Object, PoseBone
 
 
 _SAME_KEY = 1e-3
@@ -36,41 +36,53 @@ def needs_remapping(animation: AnimData | None) -> bool:
 
 
 def remapped(
-    edit: ActionEdit, bone: PoseBone, channel: Channel, frames: Sequence[float], times: Array, values: Array
+    edit: ActionEdit,
+    owner: Object | PoseBone,
+    channel: Channel,
+    frames: Sequence[float],
+    times: Array,
+    values: Array,
+    what: str = "Bone",
 ) -> Array:
     """Return the values (F, C) of keys with which the NLA evaluates to given values.
 
     Args:
         edit: of the action.
-        bone: with the channel.
+        owner: what has the channel.
         frames: (F,) of the scene.
         times: (F,) the same in the action's time.
         values: (F, C) desired after the NLA's blending.
+        what: the owner is, for errors.
 
     Raises:
         FabrikError: the blending has no inverse there.
     """
     name = channel.data_path.rpartition(".")[2]
     curves = edit.curves(channel, values.shape[1])
-    before = getattr(bone, name)[:]
+    before = getattr(owner, name)[:]
     found = np.empty_like(values)
     try:
         for number, frame in enumerate(frames):
-            setattr(bone, name, values[number])
+            setattr(owner, name, values[number])
             # Blender maps this one time into the strip's time, and evaluates the strips around it at the same time.
-            if not bone.keyframe_insert(name, frame=edit.remapping * frame):
-                raise FabrikError(
-                    f"Bone '{bone.name}' can't be keyed at frame {frame:g}: NLA strips above override it, or its layer "
-                    "multiplies zeros"
-                )
+            if not owner.keyframe_insert(name, frame=edit.remapping * frame):
+                raise overridden_by_strips(owner, frame, what)
         for index, curve in enumerate(curves):
             found[:, index] = _values_at(curve, times)
     except RuntimeError as error:
-        raise FabrikError(f"Bone '{bone.name}' can't be keyed: {error}") from error
+        raise FabrikError(f"{what} '{owner.name}' can't be keyed: {error}") from error
     finally:
-        setattr(bone, name, before)
+        setattr(owner, name, before)
         edit.restore([channel])
     return found
+
+
+def overridden_by_strips(owner: Object | PoseBone, frame: float, what: str = "Bone") -> FabrikError:
+    """Return the error of a channel at a frame at which no key brings about the desired value."""
+    return FabrikError(
+        f"{what} '{owner.name}' can't be keyed at frame {frame:g}: NLA strips above override it, or its layer "
+        "multiplies zeros"
+    )
 
 
 def _values_at(curve: FCurve, times: Array) -> Array:

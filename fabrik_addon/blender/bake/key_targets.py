@@ -22,7 +22,7 @@ from ...core.goals.pole_path import steady_poles
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
-from ..animation.nla import needs_remapping
+from ..animation.nla import needs_remapping, remapped
 from ..rig.rotation_channel import channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
@@ -174,8 +174,6 @@ def _key(
         movable(path.what, path.obj, path.bone_name, work.armature)  # raises what keeps it from moving, before the work
         if path.rotations is not None:
             check_rotates(path.what, path.owner)
-        if needs_remapping(path.obj.animation_data):
-            raise FabrikError(f"{path.what} '{path.owner.name}' can't be keyed: the NLA blends its action with others")
     channels: list[dict[str, list[Sequence[float]]]] = [{} for _ in paths]
     with frames_of(work.scene, work.view_layer, objects) as at:
         for number, frame in enumerate(work.frames):
@@ -189,7 +187,10 @@ def _key(
         edit = edits.setdefault(path.obj.name_full, ActionEdit(path.obj, remapping_of(work.scene)))
         times, span = edit.times(work.frames), edit.span(work.span)
         for name, rows in values.items():
-            edit.bake(_channel(path, name), times, np.array(rows), span)
+            channel, keyed = _channel(path, name), np.array(rows)
+            if needs_remapping(path.obj.animation_data):
+                keyed = remapped(edit, path.owner, channel, work.frames, times, keyed, path.what)
+            edit.bake(channel, times, keyed, span)
         edit.done()
     work.view_layer.update()
     _check_keyed(work, paths, objects)
@@ -229,10 +230,15 @@ def _channel(path: _Path, name: str) -> Channel:
 
 
 def _check_keyed(work: FrameRange, paths: Sequence[_Path], objects: Sequence[Object]) -> None:
-    """Raise a FabrikError where a target isn't where it was keyed, at the first, middle and last frame."""
+    """Raise a FabrikError where a target isn't where it was keyed.
+
+    That is seen at the first, middle and last frame, but for keys that the NLA blends with others.
+    """
     frames = work.frames
+    are_blended = any(needs_remapping(path.obj.animation_data) for path in paths)
+    checked = range(len(frames)) if are_blended else sorted({0, len(frames) // 2, len(frames) - 1})
     with frames_of(work.scene, work.view_layer, objects) as at:
-        for number in sorted({0, len(frames) // 2, len(frames) - 1}):
+        for number in checked:
             at.go_to(frames[number])
             for path in paths:
                 position = position_in_world(at.evaluated(path.obj), path.bone_name, "target")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import Array, FabrikError
+from ...core import Array
 from ...core.math.key_reduction import needed_keys, slopes_of
 from ...core.math.operations import IntegerArray
 from ...core.math.quaternion_arrays import angle_between, from_values
 from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, Channel
-from ..animation.nla import needs_remapping, remapped
+from ..animation.nla import needs_remapping, overridden_by_strips, remapped
 from .group_track import ChannelKey, channel_of
 
 if TYPE_CHECKING:
@@ -163,10 +163,7 @@ def match_evaluated(
     for one, off in zip(written, errors, strict=True):
         worst = int(off.argmax())
         if not off[worst] <= (tolerance or 0.0) + _NLA_IMPRECISION:
-            raise FabrikError(
-                f"Bone '{one.bone.name}' can't be keyed at frame {work.frames[worst]:g}: NLA strips above override "
-                "it, or its layer multiplies zeros"
-            )
+            raise overridden_by_strips(one.bone, work.frames[worst])
 
 
 def _evaluated_channels(work: FrameRange, written: Sequence[KeyedChannel]) -> list[Array]:
