@@ -13,12 +13,12 @@ import numpy as np
 
 from ..math.operations import Array
 from .exact_steps import meet_all, within_change
-from .held_descent import TREE_STEPS
+from .held_descent import TREE_STEPS, Ended
 from .task_loss import Firmness
 from .task_stack import TaskStack
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
-from .weighted_descent import Beginning, Ended, least_cost
+from .weighted_descent import Beginning, least_cost
 from .weighted_solution import Descended, ExactGoals, are_away, met_exactly, of_targets_alone, to_meet
 
 
@@ -109,6 +109,7 @@ def descend_between(
             goals[number] = to_meet(stacks[number], by_weight[number], firmness, nearer)
         for number, exact in zip(away, _met_together(of_away(goals), of_away(by_weight), firmness), strict=True):
             met[number] = exact
+    assert ended.forces is not None  # descents by weight have them
     each_ended = map(Ended, by_weight, taken.tolist(), ended.is_converged.tolist(), ended.forces)
     return [
         met_exactly(own, one, firmness, reference, None, known)

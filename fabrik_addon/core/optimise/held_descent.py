@@ -7,13 +7,14 @@ forces are bounded, the pose is the minimum of
 
     E(q) = sum_k rho_k(|r_k|) + (q0 - q)^T P (q0 - q)    where h(q) = 0
 
-which is that of ``weighted_descent`` to 0.1 degrees, as long as no force that holds h exceeds ``MOST_HOLDING``. With J
-the Jacobian of h and ``W = P^-1`` a step is the sum of two parts (Siciliano and Slotine 1991). The first one meets h,
+which is that of ``weighted_descent`` to 0.1 degrees, as long as no force that holds h exceeds
+``held_step.MOST_HOLDING``. With J the Jacobian of h and ``W = P^-1`` a step is the sum of two parts (Siciliano and
+Slotine 1991). The first one meets h,
 
     dq_t = W J^T (J W J^T + lambda I)^-1 h,    lambda = min(``MOST_DAMPING``, |h|) |h|
 
 where lambda stands for the second derivatives that a Gauss-Newton step leaves out, which are proportional to the
-residual, too (Fan and Yuan 2005). The second one, z, is in the null space of J: that of ``posture_step``, with
+residual, too (Fan and Yuan 2005). The second one, z, is in the null space of J: that of ``held_step``, with
 ``q0 - q + W J_p^T f`` for ``q0 - q``, f the pulls' forces and J_p their Jacobian. No matrix of all coordinates is
 inverted: a step takes half the time of one by weight.
 
@@ -25,20 +26,17 @@ pole.
 """
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..math.factorisation import damped_inverse
 from ..math.operations import Array
-from ..model.tree_motions import TreeMotions
 from .bounded_step import bounded_step
+from .held_step import HeldStep
 from .pole_arc import PoleArc
-from .posture_step import Pull, curved_posture
 from .task_loss import OF_TREES, loss_of
 from .task_stack import TaskStack
-from .tasks import State
+from .tasks import PoleTask, State
 
 TREE_STEPS = 80
 """Steps of least squares at most from one start; those of a target that moves a little need about five."""
@@ -48,9 +46,6 @@ PENALTY = 2.0 * OF_TREES.most_forces[0]
 
 MOST_DAMPING, LEAST_DAMPING = 0.2, 1e-8
 """lambda over |h| at most, |h| in the tree's units, and lambda where h is 0."""
-
-PROJECTOR = 1e-9
-"""lambda of the projector on the poses that meet h, over the trace of J W J^T."""
 
 LONGEST, SHORTEST = 1.0, 1e-7
 """Largest length of a step: root of the sum of the squared changes (radians, or the tree's units of a root's shift);
@@ -77,59 +72,20 @@ took 80 steps from rest instead of 32."""
 FIRST_RADIUS = 0.5
 """Largest length of the first step where tasks pull. With 1 a Y took 0.4 ms more, a hand 0.3 (medians of 100)."""
 
-MOST_HOLDING = 60.0
-"""Largest force mu on a target within reach up to which both descents end in one pose: by weight its bound is F = 250.
-With 200 a Y within limits was 0.64 degrees off after one round of its target, with this 0.01."""
 
-
-class Held(NamedTuple):
-    """Where a descent has ended."""
+class Ended(NamedTuple):
+    """Where a descent has ended; of a batch with the axis of its poses before the others."""
 
     state: State
-    steps: int
-    is_converged: bool
-    """Whether it ended before its steps were used up."""
-    are_held: bool
-    """Whether |h| is at most ``CLOSELY_MET`` at a minimum, and no component of the forces that hold h exceeds
-    ``MOST_HOLDING``."""
-
-
-class _Known(NamedTuple):
-    """What is known of a step."""
-
-    back: Array
-    """(N + S, M1) pseudo-inverse of the rows of h."""
-    are_held: bool
-    """Whether no force that holds h exceeds ``MOST_HOLDING``."""
-    is_whole: bool
-    """Whether the step along the poses that meet h is precise (``curved_posture``)."""
-
-
-@dataclass(frozen=True)
-class _Solve:
-    """A step without limits (``bounded_step.Solve``)."""
-
-    stack: TaskStack
-    at_state: tuple[TreeMotions, Array]
-    """Motions and J of the state."""
-    damping: float
-    pull: Pull
-
-    def __call__(self, jacobian: Array, residual: Array, weights: Array, toward: Array) -> tuple[Array, Array, _Known]:
-        """Return the part of a step that meets h, and that along the poses that meet it."""
-        first = self.stack.first_rows
-        rows = jacobian[first]
-        weighted = rows * weights
-        normal = weighted @ rows.T
-        least = PROJECTOR * float(normal.trace()) + 1e-12
-        inverse, damped = damped_inverse(normal, np.array([least, least + self.damping]))
-        change, back = (damped @ residual[first]) @ weighted, weighted.T @ inverse
-        pulled = toward * (weights > 0.0) + weights * (self.pull.forces @ jacobian[first.stop :])
-        forces = (self.stack.coordinates.metric * pulled) @ -back
-        are_held = bool(np.abs(forces).max(initial=0.0) <= MOST_HOLDING)
-        along, task = pulled - back @ (rows @ pulled), (rows, back, change)
-        along, is_whole = curved_posture(self.stack, self.at_state, task, weights, pulled, along, self.pull)
-        return change, along, _Known(back, are_held, is_whole)
+    steps: Any
+    """How many were accepted: an integer, or an array (F,)."""
+    is_converged: Any
+    """Whether it ended before its steps were used up: a bool, or an array (F,)."""
+    forces: Array | None = None
+    """(M,) f of the tasks, of a descent by weight."""
+    are_held: bool = False
+    """Of ``descend_held``: whether |h| is at most ``CLOSELY_MET`` at a minimum, and no component of the forces that
+    hold h exceeds ``held_step.MOST_HOLDING``."""
 
 
 class _Here(NamedTuple):
@@ -152,21 +108,21 @@ class _Here(NamedTuple):
 
 def descend_held(
     stack: TaskStack, start: State, reference: State | None, steps: int, most_damping: float = MOST_DAMPING
-) -> Held:
+) -> Ended:
     """Bring a pose to the least cost of the pulls and the posture task among those that meet the first level.
 
     Args:
         stack: the first level is held, the others pull.
         start: within limits.
         reference: q0; None leaves the posture task out.
-        steps: trials at most, also of steps that aren't accepted; ``Held.steps`` counts those that are.
+        steps: trials at most, also of steps that aren't accepted; ``Ended.steps`` counts those that are.
         most_damping: lambda over |h| at most.
     """
     if not len(stack.coordinates.weights):
-        return Held(start, 0, True, False)
+        return Ended(start, 0, True)
     first, pulls = stack.first_rows, slice(stack.first_rows.stop, None)
-    loss = loss_of(stack.below_first_level, OF_TREES)
-    poles = [(task, row) for task, row in stack.poles if row < first.stop]
+    loss = loss_of(stack.with_levels(stack.levels[1:]), OF_TREES)
+    poles = [(task, row) for task, row in stack.other_tasks if isinstance(task, PoleTask) and row < first.stop]
 
     def with_heights(residual: Array, arcs: list[PoleArc], others: list[PoleArc]) -> Array:
         """Give residuals, in place, the angles of some poles and the ``f h`` of others."""
@@ -199,15 +155,14 @@ def descend_held(
             rows, pulling = jacobian[pulls], here.residual[pulls]
             softening = loss.softening(rows, pulling, here.weights)
             stiffness = (rows.T * here.weights) @ rows - softening.T @ softening
-            pull = Pull(here.weights * pulling, radius, stiffness)
             damping = min(most_damping, here.error) * here.error + LEAST_DAMPING
-            solve = _Solve(stack, (motions, jacobian), damping, pull)
+            solve = HeldStep(stack, motions, jacobian, damping, here.weights * pulling, stiffness, radius)
             by_tasks, along, known = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
             change, gained = by_tasks + along, jacobian[first] @ by_tasks
             length, largest = math.sqrt(change @ change), float(np.abs(change).max())
             has_step = True
-        if known.is_whole and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
-            return Held(here.state, taken, True, known.are_held and here.error <= CLOSELY_MET)
+        if known.is_precise and gained @ gained <= CONVERGED_TASKS**2 and largest <= CONVERGED:
+            return Ended(here.state, taken, True, None, known.are_held and here.error <= CLOSELY_MET)
         share = min(1.0, radius / length)
         trial = at(stack.coordinates.applied(here.state, share * change), here)
         if trial.cost >= here.cost:
@@ -215,17 +170,17 @@ def descend_held(
             correction = known.back @ left
             if correction @ correction < (share * length) ** 2:
                 trial = at(stack.coordinates.applied(trial.state, correction), here)
-        is_last = known.is_whole and share == 1.0 and largest <= LAST
+        is_last = known.is_precise and share == 1.0 and largest <= LAST
         if is_last and trial.error <= (EXACT if reference is None else CLOSELY_MET):
-            return Held(trial.state, taken + 1, True, known.are_held)
+            return Ended(trial.state, taken + 1, True, None, known.are_held)
         if trial.cost < here.cost:
             slow = slow + 1 if trial.error > max(UNMET, (1.0 - SLOW) * here.error) else 0
             if slow >= MOST_SLOW:
-                return Held(trial.state, taken + 1, True, False)
+                return Ended(trial.state, taken + 1, True)
             radius = min(LONGEST, max(radius, 2.0 * share * length))
             here, has_step, taken = taken_from(trial) if poles else trial, False, taken + 1
         else:
             radius = 0.3 * share * length
             if radius < SHORTEST:
-                return Held(here.state, taken, True, False)
-    return Held(here.state, taken, False, False)
+                return Ended(here.state, taken, True)
+    return Ended(here.state, taken, False)

@@ -83,6 +83,8 @@ class PoleArc(NamedTuple):
     distance: Component
     """|g|."""
     t: Component
+    fade: Component
+    """f."""
     width: float
     """Of the sines between which t grows."""
     size: Component
@@ -98,11 +100,6 @@ class PoleArc(NamedTuple):
         return bool(self.ops.any((self.t > 0.0) & (self.t < 1.0)))
 
     @property
-    def _fade(self) -> Component:
-        """The factor f."""
-        return self.t * self.t * (3.0 - 2.0 * self.t)
-
-    @property
     def _by_sine(self) -> Component:
         """Its derivative f' by the sine."""
         return 6.0 * self.t * (1.0 - self.t) / self.width
@@ -110,14 +107,14 @@ class PoleArc(NamedTuple):
     @property
     def slopes(self) -> tuple[Component, Component]:
         """``f h'`` and ``h f'``: how ``f h`` changes with rho_b, and with the sine of the angle from chord to pole."""
-        return self._fade * self.size / (self.root + TINY), (self.root - self.rounding) * self._by_sine
+        return self.fade * self.size / (self.root + TINY), (self.root - self.rounding) * self._by_sine
 
     @property
     def seconds(self) -> tuple[Component, Component, Component]:
         """``f h''``, ``f' h'`` and ``h f''``: the second derivatives of ``f h`` by both."""
         t, root, by_sine = self.t, self.root, self._by_sine
         by_sine_twice = self.ops.where(by_sine > 0.0, (6.0 - 12.0 * t) / (self.width * self.width), 0.0)
-        by_bend_twice = self._fade * self.rounding * self.rounding / (root * root * root + TINY)
+        by_bend_twice = self.fade * self.rounding * self.rounding / (root * root * root + TINY)
         return by_bend_twice, by_sine * self.size / (root + TINY), (root - self.rounding) * by_sine_twice
 
     def of_angle(self) -> Change:
@@ -233,4 +230,4 @@ def pole_arc(ops: Operations, bcg: Change, angle: Component, rounding: float, fa
     bend = _Arm(along_b, wide, (bx, by, bz), (ey * bz - ez * by, ez * bx - ex * bz, ex * by - ey * bx), e, chord)
     pole = _Arm(along_g, far, (gx, gy, gz), (nx, ny, nz), e, chord)
     phi = ops.where(f > 0.0, phi, 0.0)
-    return PoleArc(phi, f * (root - rounding), bend, pole, distance, t, whole - none, size, root, rounding, ops)
+    return PoleArc(phi, f * (root - rounding), bend, pole, distance, t, f, whole - none, size, root, rounding, ops)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias, cast
 
 from ..math.operations import TINY, Array, ScalarVector
-from ..math.vectors import cross, dot, scale
+from ..math.vectors import cross, dot, scale, subtract
 from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from ..model.tree_start import StartTree
@@ -86,7 +86,7 @@ class SwivelTask:
         """Return the value and its gradient; 0 where the wrist is at the shoulder, or v along n."""
         shoulder, elbow, wrist = placed.points[self.joints].tolist()
         chest = placed.matrices[self.bone].tolist()
-        d, b = _from_to(shoulder, wrist), _from_to(shoulder, elbow)
+        d, b = _minus(wrist, shoulder), _minus(elbow, shoulder)
         reach = math.hypot(*d)
         n = _scaled(d, 1.0 / (reach + TINY))
         v = self._v(n, chest)
@@ -119,10 +119,10 @@ class SwivelTask:
         """Return the task with n_0 and phi_0 of a pose; with the model's own angle where the arm is straight there."""
         shoulder, elbow, wrist = placed.points[self.joints].tolist()
         chest = placed.matrices[self.bone].tolist()
-        d, b = _from_to(shoulder, wrist), _from_to(shoulder, elbow)
+        d, b = _minus(wrist, shoulder), _minus(elbow, shoulder)
         n = _scaled(d, 1.0 / (math.hypot(*d) + TINY))
         v = self._v(n, chest)
-        direction = _rotated(_transposed(chest), n)
+        direction = _rotated([*zip(*chest, strict=True)], n)
         b_across = _sum((1.0, b), (-_dot(b, n), n))
         if math.hypot(*b_across) <= LEAST_ELBOW_OFFSET * self.length:
             return replace(self, direction=direction, angle=0.0)
@@ -131,12 +131,12 @@ class SwivelTask:
 
     def _v(self, n: ScalarVector, chest: _Matrix) -> ScalarVector:
         constant, *columns = self.model
-        seen = _rotated(_transposed(chest), n)
+        seen = _rotated([*zip(*chest, strict=True)], n)
         return _rotated(chest, _sum((1.0, constant), *zip(seen, columns, strict=True)))
 
     def _from_n(self, of_v: ScalarVector, chest: _Matrix) -> ScalarVector:
         """Return ``B^T g``: the covector of dn for that of dv."""
-        seen = _rotated(_transposed(chest), of_v)
+        seen = _rotated([*zip(*chest, strict=True)], of_v)
         x, y, z = (_dot(column, seen) for column in self.model[1:])
         return _rotated(chest, (x, y, z))
 
@@ -157,10 +157,6 @@ def swivel_task(start: StartTree, placed: PlacedTree, swivel: Swivel) -> SwivelT
     return SwivelTask([*swivel.joints], swivel.bone, (a, x, y, z), length).in_the_pose(placed)
 
 
-def _from_to(a: ScalarVector, b: ScalarVector) -> ScalarVector:
-    return b[0] - a[0], b[1] - a[1], b[2] - a[2]
-
-
 def _sum(*terms: tuple[float, ScalarVector]) -> ScalarVector:
     """Return the sum of vectors times their factors."""
     x = y = z = 0.0
@@ -172,14 +168,10 @@ def _sum(*terms: tuple[float, ScalarVector]) -> ScalarVector:
 # Of floats these are floats; the type of a ``Component`` may be an array.
 _dot = cast("Callable[[ScalarVector, ScalarVector], float]", dot)
 _cross = cast("Callable[[ScalarVector, ScalarVector], ScalarVector]", cross)
+_minus = cast("Callable[[ScalarVector, ScalarVector], ScalarVector]", subtract)
 _scaled = cast("Callable[[ScalarVector, float], ScalarVector]", scale)
 
 
 def _rotated(matrix: _Matrix, a: ScalarVector) -> ScalarVector:
     first, second, third = matrix
     return _dot(first, a), _dot(second, a), _dot(third, a)
-
-
-def _transposed(matrix: _Matrix) -> _Matrix:
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = matrix
-    return (ax, bx, cx), (ay, by, cy), (az, bz, cz)

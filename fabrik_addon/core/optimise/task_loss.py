@@ -65,11 +65,6 @@ class Firmness(NamedTuple):
     """Weights and forces of a descent that comes before that with this one where the pose to start from
     may be far from the solution; None: none does."""
 
-    @property
-    def holds_first(self) -> bool:
-        """Whether no force of the first level, of pins, planted feet or the target of one chain, is bounded."""
-        return math.isinf(self.most_forces[0])
-
 
 _BODY_FROM_FAR = Firmness((3e4, 3e4, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 3e-3, 0.05, brings_targets=True)
 

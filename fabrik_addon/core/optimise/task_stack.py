@@ -9,7 +9,7 @@ S of the roots' shifts (``tree_coordinates``), but for poles without rounding (`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeGuard
@@ -22,7 +22,7 @@ from ..math.quaternion_arrays import crossing
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
-from .floor_task import CONTACT, FloorTask
+from .floor_task import FloorTask
 from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
 
@@ -79,11 +79,6 @@ class TaskStack:
         return np.array([weight**0.5 for task, weight in self.weighted_tasks for _ in range(task.rows)]).T
 
     @cached_property
-    def poles(self) -> list[tuple[PoleTask, int]]:
-        """The pole tasks, and the row of each."""
-        return [(task, row) for task, row in self.other_tasks if isinstance(task, PoleTask)]
-
-    @cached_property
     def joints(self) -> list[int]:
         """The joints whose motion the tasks' Jacobians need."""
         return list(dict.fromkeys(joint for task in self.tasks for joint in task.moved_joints))
@@ -102,38 +97,14 @@ class TaskStack:
         found = (comes_along[:, None, :, None] * np.eye(3)[:, None]).reshape(3 * len(self.joints), -1)
         return np.broadcast_to(found, (*self.batch, *found.shape))
 
-    def with_levels(
-        self, levels: Sequence[Sequence[tuple[Task, Component]]], preferences: Sequence[tuple[Task, Component]] = ()
-    ) -> TaskStack:
-        """Return the stack of other tasks over the same coordinates."""
-        return TaskStack(self.coordinates, levels, preferences)
+    def with_levels(self, levels: Sequence[Sequence[tuple[Task, Component]]]) -> TaskStack:
+        """Return the stack of other tasks, without preferences, over the same coordinates."""
+        return TaskStack(self.coordinates, levels)
 
     @cached_property
     def first_level(self) -> TaskStack:
         """The stack of the first level's tasks alone."""
         return self.with_levels(self.levels[:1])
-
-    @cached_property
-    def first_level_and_floor(self) -> TaskStack:
-        """The stack of the first level's tasks and, below them, the floor task, with the depth of ``CONTACT``.
-
-        ``exact_steps.with_first_level_met`` meets both alike, and then, if they aren't, the first level alone.
-
-        A share of the way between two poses over the floor may go through it: without the floor task a foot that was
-        dragged into the floor came 1.3e-3 of the height below it (bench row "body-pulling"), with it 4e-5.
-        """
-        floor = [
-            (replace(task, heights=task.heights - CONTACT), weight)
-            for level in self.levels[1:]
-            for task, weight in level
-            if isinstance(task, FloorTask)
-        ]
-        return self.with_levels([self.levels[0], floor]) if floor else self.first_level
-
-    @cached_property
-    def below_first_level(self) -> TaskStack:
-        """The stack of all other tasks."""
-        return self.with_levels(self.levels[1:], self.preferences)
 
     def residual(self, state: State) -> Array:
         """Return the residuals (M,), weighted."""

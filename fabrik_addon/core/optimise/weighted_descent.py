@@ -10,13 +10,13 @@ nearly met, are stiff, and the set of poses that meet them is curved.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..math.operations import TINY, Array, Component, Condition
 from .cost_model import PoseCost, cost_at, dot, forces_at, modelled, with_forces
-from .held_descent import LONGEST
+from .held_descent import LONGEST, Ended
 from .newton_step import Step, damped_step
 from .task_loss import Firmness, loss_of
 from .task_stack import TaskStack
@@ -76,18 +76,6 @@ class Beginning(NamedTuple):
 
 
 FAR, NEAR = Beginning(), Beginning(is_near=True)
-
-
-class Ended(NamedTuple):
-    """Where a descent has ended; of a batch with the axis of its poses before the others."""
-
-    state: State
-    steps: Any
-    """How many were taken after a comparison of costs: an integer, or an array (F,)."""
-    is_converged: Any
-    """Whether the descent has ended by itself: a bool, or an array (F,)."""
-    forces: Array
-    """(M,) f of the tasks, to which the last step leads in its model."""
 
 
 def least_cost(

@@ -23,13 +23,13 @@ from ..math.operations import Array, Component
 from .balance_task import BalanceTask
 from .cost_model import cost_at
 from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
-from .held_descent import LONGEST, TREE_STEPS, Held
+from .held_descent import LONGEST, TREE_STEPS, Ended
 from .look_at_task import LookAtTask
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
 from .tasks import PoleTask, PositionTask, State, Task
-from .weighted_descent import FAR, NEAR, Beginning, Ended, least_cost
+from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
 SHORT_STEP = 0.2
 """Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
@@ -123,7 +123,7 @@ def descend_by_weight(
 
 def met_exactly(
     stack: TaskStack,
-    ended: Ended | Held,
+    ended: Ended,
     firmness: Firmness,
     reference: State,
     of_targets: State | None,
@@ -138,7 +138,7 @@ def met_exactly(
         of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
         known: what is met exactly, and the state in which it is, or None where that isn't known.
     """
-    state, taken, is_converged, _ = ended
+    state, taken, is_converged, forces, _ = ended
     goals, found = known or (None, None)
     if goals is None and not are_away(stack, state, firmness):
         goals = to_meet(stack, state, firmness, None)
@@ -150,7 +150,6 @@ def met_exactly(
         found = _met(stack, state, firmness, goals)
         taken += more
     of_targets = goals.of_targets or of_targets
-    forces = ended.forces if isinstance(ended, Ended) else None
     return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets, forces)
 
 
@@ -170,7 +169,7 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
     if not are_met and firmness.is_strict:
         return state
-    if not are_met and firmness.holds_first:
+    if not are_met and math.isinf(firmness.most_forces[0]):
         before, left = (np.linalg.norm(goals.stack.residual(one)) for one in (state, exact))
         if goals.of_targets is not None or left <= SLOWLY_MET * before:
             slowly = meet_slowly(goals.stack, state)

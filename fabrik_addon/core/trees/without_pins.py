@@ -25,7 +25,7 @@ from ..fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
 from ..math.operations import Vector
 from ..math.vectors import relative_to
 from ..model.tree_start import coordinates_of_tree
-from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Held, descend_held
+from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Ended, descend_held
 from ..optimise.pole_sides import bending_away, turned_to_poles
 from ..optimise.reference_pose import ReferencePose, reference_pose
 from ..optimise.task_loss import OF_TREES, OF_TREES_FROM_FAR
@@ -113,7 +113,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     # A pose that bends away from a pole is no reference: the way back to it leads through straight chains.
     held_near = None if bending_away(problem, reference) else reference
 
-    def held(first: Level, pulls: Level, most: int = TREE_STEPS, most_damping: float = MOST_DAMPING) -> Held:
+    def held(first: Level, pulls: Level, most: int = TREE_STEPS, most_damping: float = MOST_DAMPING) -> Ended:
         nonlocal steps
         found = descend_held(stack.with_levels([first, pulls]), start, held_near, most, most_damping)
         steps += found.steps
