@@ -57,7 +57,8 @@ class Chain:
     roots: tuple[int, ...] = (0,)
     """Joints that are translated with ``Options.moves_root``: joint 0, or the children of an anchor."""
     posture_weights: Array | None = None
-    """(J,) weight of each bone's rotation in a tree's posture task, of a root's also of its translation; None is 1."""
+    """(J,) weight of each bone's rotation in a tree's posture task, of a root's also of its translation; None is what
+    follows from the links that hang on each bone (``Tree.carried_lengths``)."""
     has_anchor: bool = False
     """Whether joint 0 is an anchor: the parent of several roots, with no bone, no rotation, and links that don't count
     as part of any chain."""

@@ -3,7 +3,7 @@
 """Several effectors of one tree: tasks are held where they can all be met, or weighed from the start (``trees``).
 
 A chain by itself has a path of its own (``solve_chain``): 0.15 ms for ten bones, and as a tree 2.6 ms. Within limits
-it is solved as a tree for its rotation, and in a drag for its pole (``solve_chain.reach_as_tree``).
+it is solved as a tree for its rotation, and in drags and bakes for its pole (``solve_chain.reach_as_tree``).
 """
 
 import math
@@ -118,14 +118,14 @@ def solve_tree_components(
         else:
             found, reference = solved_without_pins(problem, begin, options, previous)
         found = found._replace(steps=steps + found.steps)
-    state = present_or(problem, found.state)
+    state = present_if_as_good(problem, found.state)
     nearer = within_turn(problem, previous, state, found.by_weight or state, options)
     if nearer is state and found.by_weight is found.state:
         found = found._replace(by_weight=None)
     return solution_of(problem, nearer, found, reference)
 
 
-def present_or(problem: TreeProblem, found: State) -> State:
+def present_if_as_good(problem: TreeProblem, found: State) -> State:
     """Return the pose at hand where it meets the targets, and another has poles and rotations hardly better.
 
     The next solve would change it back. With a point to look at that is never done.

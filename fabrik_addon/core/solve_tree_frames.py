@@ -25,7 +25,7 @@ from .optimise.batched_descent import are_alike, descend_between
 from .optimise.goals_as_tasks import is_weighed, tree_problem
 from .optimise.pole_sides import bending_away, bent_to_poles
 from .problem import Goals, Options
-from .solve_tree import present_or, solve_tree_components, with_shape_angles
+from .solve_tree import present_if_as_good, solve_tree_components, with_shape_angles
 from .solvers.table import solver_for_tree
 from .trees.by_weight import firmness_of
 from .trees.solution import TreeSolution, solution_of, state_before
@@ -83,7 +83,7 @@ def _solved_between(
     forces = found[-1].forces, last.forces
     descended = descend_between(stacks, references, (before, first, after), forces, firmness_of(inner[0]))
     return [
-        solution_of(problem, present_or(problem, one.state), one)
+        solution_of(problem, present_if_as_good(problem, one.state), one)
         if one.is_converged and not bending_away(problem, one.state)
         else None
         for problem, one in zip(inner, descended, strict=True)

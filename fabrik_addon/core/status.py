@@ -15,7 +15,8 @@ class Status(IntEnum):
     REACHED = 0
     """The error is at most the tolerance."""
     OUT_OF_REACH = 1
-    """The target is too far from the root, or too near to it, for the lengths of the links."""
+    """The target is too far from the root, or too near to it, for the lengths of the links, or in a tree other targets
+    keep the effector away."""
     LIMITED = 2
     """No pose within the joint limits and locks was found that reaches the target."""
     STALLED = 3

@@ -32,7 +32,7 @@ def degrees_from_least_cost(start: StartTree, goals: Goals, found: TreeSolution)
     """Rotation of a bone, at most, on the way from where a solve has ended to the least cost by weight."""
     assert found.by_weight is not None
     problem = tree_problem(start, goals, Options())
-    stack, _ = problem.weighed(found.by_weight, OF_TREES.nearly_met)
+    stack, _ = problem.stacks_by_weight(found.by_weight, OF_TREES.nearly_met)
     least, *_ = least_cost(stack, found.by_weight, problem.present, TREE_STEPS, OF_TREES)
     return float(np.degrees(angle_between(least.placed.quaternions, found.by_weight.placed.quaternions).max()))
 

@@ -195,9 +195,9 @@ def test_poses_that_descend_side_by_side_end_where_each_does_alone() -> None:
     batch = stack_of_frames(stacks)
     arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
     start = State(batch.tree, *map(np.array, arrays))
-    found, taken, has_converged, _ = least_cost(batch, start, start, 80, OF_CHAINS)
+    found, taken, has_converged, *_ = least_cost(batch, start, start, 80, OF_CHAINS)
     for number, (stack, state) in enumerate(zip(stacks, states, strict=True)):
-        alone, steps, is_converged, _ = least_cost(stack, state, state, 80, OF_CHAINS)
+        alone, steps, is_converged, *_ = least_cost(stack, state, state, 80, OF_CHAINS)
         assert is_converged and has_converged[number] and steps > 1 and taken[number] > 1
         assert angle_between(found.placed.quaternions[number], alone.placed.quaternions).max() <= 3.0 * CONVERGED
 

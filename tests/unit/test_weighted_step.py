@@ -105,7 +105,7 @@ def test_a_descent_of_bones_that_are_stiff_about_one_axis_ends_at_a_minimum(stif
     target = (1.6 / start.unit, 1.0 / start.unit, 1.2 / start.unit)
     stack = TaskStack(TreeCoordinates(start.tree, False), [[], [(PositionTask(3, target), 1.0)]])
     rest = State(start.tree, *start.arrays, start.unshifted)
-    found, _, is_done, _ = least_cost(stack, rest, rest, 80, OF_BODY, NEAR)
+    found, _, is_done, *_ = least_cost(stack, rest, rest, 80, OF_BODY, NEAR)
     assert is_done
     loss, step = loss_of(stack, OF_BODY), 1e-6
     coordinates = stack.coordinates

@@ -18,7 +18,10 @@ from .joint_limits import LEAST_RADIUS, JointLimits, within_half_turn
 
 @dataclass(frozen=True, eq=False)
 class TreeStructure:
-    """J joints, parents before children; a bone starts at each that has children. L have limits, B can rotate."""
+    """J joints, parents before children; a bone starts at each that has children.
+
+    L bones have limits or are stiff, B can rotate.
+    """
 
     parents: tuple[int, ...]
     """-1 at the root."""

@@ -14,6 +14,8 @@ Letters that mean the same in all of these modules:
 - w, the weight of a task's squared residual; Omega, the diagonal matrix (M) of those weights, less where a force is
   bounded; ``f = Omega r``, the forces; F, the bound of a force. K, what the curvature of tasks adds to ``J^T Omega J``.
 
+A Y is a tree of a trunk with two arms, each of three or four bones.
+
 In shapes J is the number of joints, not the Jacobian, B of bones that can rotate, L of bones with limits; ``...`` or F
 before these stands for the poses of a batch, not for the bound of a force. ``nearest_pose`` and ``constrained_reach``,
 with many starts of one chain, have shapes of their own.

@@ -114,9 +114,9 @@ def _edges(support: Sequence[PlanePoint]) -> tuple[Array, Array]:
 def balance_task(start: StartTree, placed: PlacedTree, balance: Balance, pulled: float) -> BalanceTask | None:
     """Return the balance task of a body; None for a pose that isn't standing, or where nothing stays planted.
 
-    The region is the hull of the support, smaller by ``MARGIN``. At the start of a pull its edges are a margin beyond
-    the center of mass, which may stay there, and they come to the support as a handle is pulled by ``SHIFTED``. Without
-    that a foot that is lifted by a millimetre would move the hips by half a step.
+    The region is the hull of the support, smaller by ``MARGIN``. At the start of a pull edges nearer than a margin are
+    moved to a margin beyond the center of mass, which may stay there; they come to the support as a handle is pulled by
+    ``SHIFTED``. Without that a foot that is lifted by a millimetre would move the hips by half a step.
 
     ``placed`` is the pose before the pull, ``pulled`` the largest distance of a handle from its target, in the tree's
     units.

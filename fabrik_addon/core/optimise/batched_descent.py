@@ -125,7 +125,7 @@ def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness
         own = [goals[number].stack for number in alike]
         stack = stack_of_frames(own)
         met, are_met = meet_all(
-            stack, _together(stack, [states[number] for number in alike]), firmness.is_strict, firmness.gives_up
+            stack, _together(stack, [states[number] for number in alike]), firmness.is_strict, firmness.ends_early
         )
         for number, one, is_met in zip(alike, _of_each(own, met), np.array(are_met).tolist(), strict=True):
             if is_met:

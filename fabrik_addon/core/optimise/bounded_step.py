@@ -3,7 +3,8 @@
 """A step of least squares that ends within limits, by an active set.
 
 A coordinate that the step would take out of its limits stops at the limit, and the step is solved again for the others;
-a swing that would leave its ellipse goes on along the tangent there.
+a swing that would leave its ellipse goes on along the tangent there. What is still beyond limits after ``BOUND_ROUNDS``
+solutions is clamped by ``TreeCoordinates.applied``.
 """
 
 from collections.abc import Callable, Sequence

@@ -12,8 +12,8 @@ are ``J^T Omega J + K + P``.
 
 K is what Gauss-Newton steps leave out, as far as it is computed here. It is the sum of four parts:
 
-1. ``sum f . d^2r/dq^2`` over the tasks (``TaskStack.curvature``), but for looks and swivels, whose residuals count
-   as linear in the coordinates.
+1. ``sum f . d^2r/dq^2`` over the tasks (``TaskStack.curvature``), but for looks, swivels, positions with slack or of
+   joints that meet, and orientations of one axis: their residuals count as linear in the coordinates.
 2. The rotation of a swing's own axes by changes of its half-sines (``_of_swings``).
 3. ``-G^T G``, with G ``Loss.softening``: a bounded force grows by less than Omega times the change of its residual.
 4. Where a coordinate of any pose is far from the reference pose (``LONG_WAY``), minus what P exceeds the second

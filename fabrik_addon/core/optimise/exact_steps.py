@@ -38,16 +38,16 @@ NEARLY_EXACT = 3e-5
 PROMISING = 0.6
 """Share of the residual that two steps may leave, up to which more are taken. On paths of Rigify's human (bench rows
 "body-path" and "body-paths") what was met had at most 0.44 left after two steps, with the steps of ``meet_slowly`` at
-most 0.57, what wasn't met 0.44 to 1.06 (4141 poses). Without ``Firmness.gives_up`` all steps are taken: poses of trees
-without pins converge in them, and jump where they are left out."""
+most 0.57, what wasn't met 0.44 to 1.06 (4141 poses). Without ``Firmness.ends_early`` all steps are taken: poses of
+trees without pins converge in them, and jump where they are left out."""
 
 EXACT_STEPS = 20
-"""Steps at most that meet the first level and the floor task at the end. With 10 a foot that was dragged into the floor
-came 5e-4 of the height below it, with 20 4e-5."""
+"""Steps at most of each of the two descents that meet the first level and the floor task at the end. With 10 a foot
+that was dragged into the floor came 5e-4 of the height below it, with 20 4e-5."""
 
 
 def meet_all(
-    stack: TaskStack, start: State, is_strict: bool = False, gives_up: bool = False
+    stack: TaskStack, start: State, is_strict: bool = False, ends_early: bool = False
 ) -> tuple[State, Condition]:
     """Return the state near another one in which all tasks are met, and whether they are, to ``NEARLY_EXACT``.
 
@@ -56,7 +56,7 @@ def meet_all(
 
     Args:
         is_strict: whether lambda is that of met tasks in all steps: then all is met, or the state isn't taken.
-        gives_up: whether no more steps are taken where two leave more than ``PROMISING`` of the residual.
+        ends_early: whether no more steps are taken where two leave more than ``PROMISING`` of the residual.
     """
     ops, state, residual = stack.ops, start, stack.residual(start)
     squares = first = (residual * residual).sum(-1)
@@ -71,7 +71,7 @@ def meet_all(
         residual = stack.residual(state)
         squares = (residual * residual).sum(-1)
         goes_on = goes_on & (squares > EXACT_ENOUGH**2)
-        if number == 1 and gives_up:
+        if number == 1 and ends_early:
             goes_on = goes_on & (squares <= PROMISING**2 * first)
         if not ops.any(goes_on):
             break

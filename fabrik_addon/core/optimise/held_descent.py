@@ -39,7 +39,7 @@ from .task_stack import TaskStack
 from .tasks import PoleTask, State
 
 TREE_STEPS = 80
-"""Steps of least squares at most from one start; those of a target that moves a little need about five."""
+"""Trials of Newton steps at most from one start, of both descents; a target that moves a little needs about five."""
 
 PENALTY = 2.0 * OF_TREES.most_forces[0]
 """Of the length of h in the penalty function, which is exact while 2 mu, mu the forces that hold h at 0, is less."""
@@ -70,7 +70,8 @@ steps in a row with less end a descent: not all of h can be met. Without that a 
 took 80 steps from rest instead of 32."""
 
 FIRST_RADIUS = 0.5
-"""Largest length of the first step where tasks pull. With 1 a Y took 0.4 ms more, a hand 0.3 (medians of 100)."""
+"""Largest length of the first step where tasks pull. With 1 a Y took 0.4 ms more, a tree of five fingers 0.3
+(medians of 100)."""
 
 
 class Ended(NamedTuple):
@@ -82,7 +83,7 @@ class Ended(NamedTuple):
     is_converged: Any
     """Whether it ended before its steps were used up: a bool, or an array (F,)."""
     forces: Array | None = None
-    """(M,) f of the tasks, of a descent by weight."""
+    """(M,) f of the tasks, of a descent by weight, after the last step that was taken (``cost_model.forces_at``)."""
     are_held: bool = False
     """Of ``descend_held``: whether |h| is at most ``CLOSELY_MET`` at a minimum, and no component of the forces that
     hold h exceeds ``held_step.MOST_HOLDING``."""

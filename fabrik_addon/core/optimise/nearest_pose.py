@@ -60,7 +60,7 @@ NO_GAIN = 1e-9
 """Share of the squared error: a smaller gain that a model predicts is rounding."""
 
 LEAST_EIGENVALUE = 4e-8
-"""Eigenvalue of a second derivative down to which it counts as positive definite."""
+"""Four times the least eigenvalue of a second derivative that counts as positive (``positive_inverse``)."""
 
 
 class _Placed(NamedTuple):

@@ -27,8 +27,8 @@ sides alternately, and its bend has no direction."""
 
 LEAST_BENT, WELL_BENT = 0.003, 0.03
 """``f h`` of a chain (``PoleTask.arc``), in the tree's units, from which the chain is rotated to its pole as a whole:
-where all targets may be met, and where some can't be. A chain stretched straight to a target beyond reach has no side:
-a straight arm rotated by 107 degrees in one step of its target without the second."""
+of trees without pins whose targets are within reach, and of all others. A chain stretched straight to a target beyond
+reach has no side: a straight arm rotated by 107 degrees in one step of its target without the second."""
 
 
 def bending_away(problem: TreeProblem, state: State) -> list[int]:

@@ -18,10 +18,10 @@ from ..model.joint_limits import clamp, swing_twist
 from .bounded_least_squares import descend, shortened, step_within_limits, turning_axes
 
 POLE_ROUNDS = 16
-"""Bound on the rotations toward the pole: each at least halves the angle to the pole, unless limits prevent that."""
+"""Rotations toward the pole at most; each is taken if it lessens the angle to the pole by 2 percent or more."""
 
 POINTED = 1e-4
-"""Angle (radians) between bend and pole below which the bend counts as pointing at the pole: it can't be seen."""
+"""Angle (radians) between bend and pole below which the bend counts as pointing at the pole."""
 
 MUCH_NEARER = 0.5
 """Ratio of the angles to the pole after and before a rotation about the line root-tip, below which it is taken."""

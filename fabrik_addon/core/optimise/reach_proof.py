@@ -3,8 +3,8 @@
 """A proof that the effectors of a tree with a fixed root can't all be at their targets.
 
 With t_k the targets minus the part of the way from the root that no bone rotates, f_k forces on them, c_j the vector
-from the parent of joint j to joint j in some state, F_j the sum of the forces beyond joint j, and Q_b the rotation of
-bone b from that state to a pose that meets all targets, any such pose has
+from the parent of joint j to joint j in some state, F_j the sum of the forces at and beyond joint j, and Q_b the
+rotation of bone b from that state to a pose that meets all targets, any such pose has
 
     sum_k f_k . t_k = sum_b tr(Q_b^T A_b) <= sum_b s(A_b),    A_b = sum_j F_j c_j^T over the joints on bone b
 

@@ -83,7 +83,7 @@ class SwivelTask:
         return (-self.bend(placed).value,)
 
     def bend(self, placed: PlacedTree) -> _Bend:
-        """Return the value and its gradient; 0 where the wrist is at the shoulder, or v along n."""
+        """Return the value and its gradient; 0 where the wrist is at the shoulder, v along n, or the arm straight."""
         shoulder, elbow, wrist = placed.points[self.joints].tolist()
         chest = placed.matrices[self.bone].tolist()
         d, b = _minus(wrist, shoulder), _minus(elbow, shoulder)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The loss of tasks that are weighed against each other: what a residual costs, and with what force its task pulls.
 
-Of positions and rotations of the first level (pins and planted feet) and of preferences it is ``rho(r) = w r^2``; of
-the others, whose force is bounded, the pseudo-Huber loss
+Of levels whose F is infinite, such as that of pins and planted feet, but for poles and looks, and of preferences it is
+``rho(r) = w r^2``; of the others, whose force is bounded, the pseudo-Huber loss
 
     rho(r) = 2 F delta (sqrt(1 + (r / delta)^2) - 1),   delta = F / w
 
-which is ``w r^2`` near the target and whose slope far away is 2 F.
+which is ``w r^2`` near the target and whose derivative far away is 2 F.
 
 Without the bound F a target beyond reach pulls in proportion to its distance, a hundred times harder than the posture
 task: the pose becomes the nearest one of a set that isn't convex, and jumps. In a drag of a body's hips below where the
@@ -37,7 +37,7 @@ class Firmness(NamedTuple):
     weights: Sequence[float]
     """w of the levels, cost for each squared unit of the tree; the last one of all levels after it."""
     most_forces: Sequence[float]
-    """F of the levels."""
+    """F of the levels; poles have ``POLE_FORCE``, looks ``LOOK_AT_FORCE``."""
     nearly_met: float
     """Length of a task's residual, in the tree's units, up to which the task is met exactly at the end."""
     most_exact: float
@@ -54,7 +54,7 @@ class Firmness(NamedTuple):
     the end is brought nearer."""
     far_from_met: float = 100.0
     """Length of a task's residual, over ``nearly_met``, from which on none of it is met exactly."""
-    gives_up: bool = False
+    ends_early: bool = False
     """Whether goals that two steps don't bring much nearer are left there (``exact_steps.PROMISING``). A foot of a body
     that was dragged into the floor came 9.6e-4 of the height below it, without that 4e-5."""
     brings_targets: bool = False
@@ -70,19 +70,20 @@ _BODY_FROM_FAR = Firmness((3e4, 3e4, 1e3, 1e2), (math.inf, 500.0, 100.0, 30.0), 
 
 OF_BODY = _BODY_FROM_FAR._replace(weights=(1e8, 1e5, 1e3, 1e2), from_far=_BODY_FROM_FAR)
 """Of a body. Targets of the second level that are within reach need forces of less than 250 in the drags of the bench.
-A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves where a hand's last 8 mm took 0.12.
+A drag out of reach made a thigh jump by 8.6 degrees in one of 80 moves, where the last 8 mm of a
+hand's way took 0.12 degrees.
 
 With w = 1e8 of the first level each step keeps to the curved set of poses that meet it, and ends where a limit crosses
 that set: of 24 captured poses (bench row "body-reconstruction") 9 ended with a handle more than 0.02 of the height off
-its target, 0 after a first descent by 1e2. Of 300 feasible poses of a body with straight limbs, turned far, 3 aren't
-found after one by 3e4, 8 by 1e4."""
+its target, 0 after a first descent by 1e2 (a trial). Of 300 feasible poses of a body with straight limbs, turned
+far, 3 aren't found after one by 3e4, 8 by 1e4."""
 
-_CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.0195, most_away=2e-5, gives_up=True)
+_CHAINS_FROM_FAR = Firmness((1e8, 3e4, 1e5), (math.inf, 250.0, 400.0), 2e-3, 0.0195, most_away=2e-5, ends_early=True)
 
 OF_CHAINS = _CHAINS_FROM_FAR._replace(most_forces=(math.inf, 250.0, 40.0), from_far=_CHAINS_FROM_FAR)
 """Of chains with pins: rotations and poles are met to 0.1 degrees where they can be; with a weight of
 1e3 chains bent up to 9 degrees beside their poles. A force on a joint is weaker on the effector beyond it by its lever:
-with F = 100 rotations that hands can't take as well took them from their targets by up to 0.058 of a human's height,
+with F = 100 rotations beyond the limits of hands took them from their targets by up to 0.058 of a human's height,
 with 40 by 0.020, before ``weighted_solution`` brought them back. With 20 a foot that was led beyond reach turned over:
 6 of 50 seeded paths (bench row "body-paths") had a step with up to 56 times the median's rotation, with 40 none had
 one with more than 3 times.
@@ -93,9 +94,9 @@ makes up for the smaller w: with 1e-3 feet at the end of their reach stay 1e-3 o
 ``most_exact`` keeps the step in which a hand's target comes within reach to 3 times the median step's rotation.
 
 From the reference pose steps with F = 40 of the rotations don't converge where a leg without limits is bent far: the
-foot lets go of its rotation, and the knee stays anywhere about the line from hip to ankle. On 4 of 48 seeded paths of
-hands, feet and head, each pose solved from rest, a bone rotated by 72 to 132 degrees in one step. After a descent with
-F = 400 none rotated by more than 3 times the median step's rotation; with F = 100 one did."""
+foot rotates away from its goal, and the knee stays anywhere about the line from hip to ankle. On 4 of 48 seeded paths
+of hands, feet and head, each pose solved from rest, a bone rotated by 72 to 132 degrees in one step. After a descent
+with F = 400 none rotated by more than 3 times the median step's rotation; with F = 100 one did."""
 
 OF_FIXED_CHAINS = Firmness(
     (1e9, 7.5e6, 1e5),
@@ -119,14 +120,14 @@ median step's rotation in one step, with 30 by 2: here what isn't met is left wh
 can be met in part.
 
 The force of a foot's rotation must be larger than the posture task pulls where the leg is bent far: with F = 25 a foot
-led up in front of the body let go of its rotation, by up to 72 degrees in one step, on 5 of 20 seeded paths, with 40 on
-none.
+led up in front of the body rotated away from its goal, by up to 72 degrees in one step, on 5 of 20 seeded paths, with
+40 on none.
 
 With w = 7.5e6 alone steps from the reference pose end in any of several minima: a hand led across the body, with its
 rotation, rotated a bone by up to 24 times the median step's rotation in a step of its target, in 38 ms. After a descent
 with ``from_far`` it is 1.5 times, in 19 ms. In it F of rotations is 100: with 40 two of 48 seeded paths had steps of 75
-and 87 degrees, in which a foot let go of its rotation, with 200 one had a step of 22 degrees. With w = 3e4 and F = 250
-of the targets the second descent began too far from its minimum: 6.5 times where a hand was led low."""
+and 87 degrees, in which a foot rotated away from its goal, with 200 one had a step of 22 degrees. With w = 3e4 and F =
+250 of the targets the second descent began too far from its minimum: 6.5 times where a hand was led low."""
 
 OF_ONE_CHAIN = OF_FIXED_CHAINS._replace(weights=(1e7, 1e5), most_forces=(math.inf, 400.0), from_far=None)
 """Of the target of one chain, and of its rotation. With the weights and forces of ``OF_FIXED_CHAINS`` moves of a spine

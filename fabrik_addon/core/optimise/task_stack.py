@@ -64,7 +64,7 @@ class TaskStack:
         return [task for task, _ in self.weighted_tasks]
 
     @cached_property
-    def _rows(self) -> list[tuple[Task, int]]:
+    def task_rows(self) -> list[tuple[Task, int]]:
         """All tasks, and the first row of each."""
         return [*zip(self.tasks, accumulate((task.rows for task in self.tasks), initial=0), strict=False)]
 
@@ -123,7 +123,7 @@ class TaskStack:
     @cached_property
     def at_points(self) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
         """Joints (P,) that should be at points (P, 3) without slack, and the rows (P, 3) of those tasks."""
-        found = [(task.joint, task.target, row) for task, row in self._rows if _is_at_point(task)]
+        found = [(task.joint, task.target, row) for task, row in self.task_rows if _is_at_point(task)]
         joints = np.array([joint for joint, _, _ in found], np.intp)
         targets = np.array([target for _, target, _ in found], float).reshape(len(found), 3, *self.batch)
         rows = np.array([row for _, _, row in found], np.intp)[:, None] + np.arange(3)
@@ -132,7 +132,7 @@ class TaskStack:
     @cached_property
     def other_tasks(self) -> list[tuple[Task, int]]:
         """The other tasks, and the first row of each."""
-        return [(task, row) for task, row in self._rows if not _is_at_point(task)]
+        return [(task, row) for task, row in self.task_rows if not _is_at_point(task)]
 
     @cached_property
     def _oriented(self) -> tuple[list[OrientationTask], Array, NDArray[np.intp]]:
@@ -215,7 +215,10 @@ class TaskStack:
         with poles), and beside a fixed root, low, with poles and without pins and limits, 20 instead of 79.
 
         Args:
+            motions: at the pose.
+            jacobian: at the pose.
             forces: (M,) ``Omega r`` of the rows (``cost_model``): f of points, t / ``ROTATION_SCALE`` of frames.
+            with_poles: whether poles with rounding have a part in K.
         """
         structure = self.tree.structure
         count, columns = len(structure.chosen), jacobian.shape[-1]

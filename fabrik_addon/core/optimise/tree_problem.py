@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..math.operations import Array, Vector
 from ..model.skeleton import LEAST_POSTURE_WEIGHT, JointCoordinates
@@ -105,7 +106,10 @@ class TreeProblem:
         return [weight * LEAST_WEIGHT ** min(excess / FAR_BEYOND, 1.0) for weight, excess in pairs]
 
     def levels(self) -> list[Level]:
-        """Return the tasks with weights, by priority: pins, targets, poles and rotations; a body's by its own."""
+        """Return the tasks with weights, by priority; a body's by its own.
+
+        Those of chains are pins with their rotations, targets, then poles and other rotations.
+        """
         if self.goals.priorities is not None:
             return self._levels_of(self.goals.priorities.tolist())
         held = [task for number, task in self.rotations.items() if self.pinned[number]]
@@ -147,11 +151,12 @@ class TreeProblem:
         """Return the tasks by level, and the swivels beside the posture task."""
         return self._stack_of(self.levels())
 
-    def weighed(self, state: State, most: float) -> tuple[TaskStack, TaskStack]:
+    def stacks_by_weight(self, state: State, most: float) -> tuple[TaskStack, TaskStack]:
         """Return the tasks of chains without pins for a descent by weight: for its steps, and for exact steps after.
 
         In its steps targets that are nearly met are the first level, to which each trial is corrected: with all targets
-        on one level a Y with one target beyond reach took 5.4 ms instead of 3.4, a hand 11.2 instead of 5.8.
+        on one level a Y with one target beyond reach took 5.4 ms instead of 3.4, a tree of five fingers 11.2 instead of
+        5.8.
 
         A target is nearly met whose effector is within the distance ``most`` in the state where the descent starts.
         """
@@ -183,7 +188,7 @@ class TreeProblem:
 
         Chains without pins have bone weights: the roots of ``Tree.carried_lengths``, 1 of the bone that carries least.
         With equal weights bones of Rigify's human whose hand was led across the body, with its rotation, jumped by up
-        to 52 degrees within reach; with the carried lengths themselves a hand of 26 bones took 8.3 steps instead of
+        to 52 degrees within reach; with the carried lengths themselves a tree of five fingers took 8.3 steps instead of
         6.2.
         """
         tree = self.start.tree
@@ -235,14 +240,20 @@ class TreeProblem:
         return math.hypot(*(task.off(state.placed) for task in self.secondary))
 
     def is_limited(self, number: int) -> bool:
-        """Tell whether an effector hangs on a bone that isn't free."""
+        """Tell whether a bone that moves an effector has limits or is stiff."""
         structure = self.start.tree.structure
         return any(not structure.is_free[bone] for bone, _ in structure.supporting_bones[self.positions[number].joint])
 
 
-def _order(task_and_weight: tuple[Task, float]) -> tuple[str, Sequence[int]]:
+def row_order(stack: TaskStack) -> NDArray[np.intp]:
+    """Return the rows (M,) of a stack sorted by their tasks, which doesn't depend on the levels that these are in."""
+    in_order = sorted(stack.task_rows, key=_order)
+    return np.array([row + number for task, row in in_order for number in range(task.rows)], np.intp)
+
+
+def _order(task_and_another: tuple[Task, float]) -> tuple[str, Sequence[int]]:
     """Return what the tasks of a level are sorted by: so the order of the effectors changes not even the rounding."""
-    task, _ = task_and_weight
+    task, _ = task_and_another
     if isinstance(task, PositionTask):
         return "position", [task.joint, task.meets]
     if isinstance(task, OrientationTask):

@@ -28,11 +28,11 @@ FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-3, 1e-7, 1e8
 RAISED_LAMBDA = 1e-4
 """Least lambda that is multiplied where a step doesn't reduce the cost, far from the solution."""
 
-RAISED_IN_MOVE = 1.0
-"""``RAISED_LAMBDA`` of a descent from the solution of a move or frame before. Below 1 a step hardly changes with
-lambda: the tasks' part of its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials (mean of
-24 drags) instead of 5.6. Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a body with
-straight limbs, turned far, one more isn't found with 1."""
+RAISED_NEAR = 1.0
+"""``RAISED_LAMBDA`` of a descent that begins near a solution (``Beginning.is_near``). Below 1 a step hardly changes
+with lambda: the tasks' part of its matrix is larger than P. With 1e-4 a move of a body with balance took 7.4 trials
+(mean of 24 drags) instead of 5.6. Far from the targets the growth from 1e-4 leads to better minima: of 20 poses of a
+body with straight limbs, turned far, one more isn't found with 1."""
 
 CONVERGED = 2e-4
 """Largest change of a coordinate, times 1 + lambda, that counts as none: 0.01 degrees. With 1e-6 a move of a drag took
@@ -42,8 +42,9 @@ CONVERGED = 2e-4
 SETTLED, SETTLED_AFTER = 8.5e-4, 5e-6
 """Largest change of a coordinate, times 1 + lambda, after which a step with second derivatives may be the last, and
 that times the share e by which its gain is not the model's. The step after it would change no coordinate by more than
-2.3e-4 (97 steps of bench row "body-path"). With 3e-5 a hand of Rigify's human that is led beyond reach beside a fixed
-root, and back, rotated bones by up to 0.18 degrees less or more than on the way out (8 paths), with this by 0.11."""
+2.3e-4 (97 steps of bench row "body-path"). With 3e-5 for the first a hand of Rigify's human that is led beyond reach
+beside a fixed root, and back, rotated bones by up to 0.18 degrees less or more than on the way out (8 paths), with this
+by 0.11."""
 
 CORRECTIONS, CORRECTED = 3, 1e-5
 """Corrections of a trial at most (``Step.to_second_order``); and ``off^T Omega off`` over the model's gain, off the
@@ -66,13 +67,14 @@ class Beginning(NamedTuple):
     """Where a descent by weight begins."""
 
     is_near: bool = False
-    """Whether it is near a solution: that of the frame before, or of a descent with other tasks or weights."""
+    """Whether lambda is raised from ``RAISED_NEAR``: near a solution, that of the frame before or of a descent with
+    other tasks or weights, or where few steps are tried."""
     is_move: bool = False
     """Whether it is near that of the move before, in a drag: the descent ends earlier (``_end_where_settled``)."""
     forces: Array | None = None
     """(M,) of the tasks in that solution (``Ended.forces``). With them the first step has second derivatives, and the
-    residual of a task that has moved counts as stiff (``CostModel.stiffened``); forces of other tasks, of which there
-    are more or fewer, count as unknown."""
+    residual of a task that has moved counts as stiff (``CostModel.stiffened``); of another number of
+    rows they count as unknown."""
 
 
 FAR, NEAR = Beginning(), Beginning(is_near=True)
@@ -118,7 +120,7 @@ class _Descent:
         self._knows_forces = known is not None
         self._loss = loss_of(stack, firmness, are_poles_stiff=not self._knows_forces)
         self._is_move = begins.is_move
-        self._least_raised = RAISED_IN_MOVE if begins.is_near else RAISED_LAMBDA
+        self._least_raised = RAISED_NEAR if begins.is_near else RAISED_LAMBDA
         self.here = here = cost_at(stack, self._loss, start, reference)
         self.is_done = here.cost < 0.0
         self._damping, self._growth, self.taken = (
@@ -147,7 +149,7 @@ class _Descent:
                 self._model = stiffer
                 self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
         if step is None:
-            self._damp_more(self.is_done & False)
+            self._adapt_damping(self.is_done & False)
             return
         largest = (1.0 + self._damping) * np.abs(step.change).max(-1, initial=0.0)
         self.is_done = self.is_done | (step.is_optimal & (largest <= CONVERGED))
@@ -165,7 +167,7 @@ class _Descent:
             self._model = modelled(self._stack, self.here)
             self.forces = forces_at(self._stack, self._model, self.forces)
             self._model = with_forces(self._stack, self._loss, self._model, self.forces)
-        self._damp_more(is_gain, ratio)
+        self._adapt_damping(is_gain, ratio)
 
     def _moved(self, step: Step, change: Array) -> tuple[Condition, Component]:
         """Take a change of the coordinates, of the poses whose cost it reduces.
@@ -239,7 +241,7 @@ class _Descent:
         is_near = step.is_whole & (largest <= SETTLED) & (after <= SETTLED_AFTER)
         self.is_done = self.is_done | (is_gain & step.is_optimal & (is_near | (after <= CONVERGED) & self._is_move))
 
-    def _damp_more(self, is_gain: Condition, ratio: Component = 0.0) -> None:
+    def _adapt_damping(self, is_gain: Condition, ratio: Component = 0.0) -> None:
         """Raise lambda after a step that wasn't taken, and change it by the ratio of the reductions after another."""
         ops, damping = self._ops, self._damping
         less = ops.maximum(damping * ops.maximum(0.1, 1.0 - (2.0 * ratio - 1.0) ** 3), LEAST_LAMBDA)

@@ -71,8 +71,8 @@ class Descended(NamedTuple):
     is_converged: bool
     """Whether the descent has ended by itself."""
     by_weight: State | None
-    """Where the descent of the next frame starts: the state before what was nearly met was met exactly; None where that
-    is ``state``."""
+    """Where the descent of the next frame starts: the state before what was nearly met was met exactly, which may be
+    ``state``; None of the pose at hand."""
     of_targets: State | None = None
     """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
     forces: Array | None = None
@@ -164,9 +164,10 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     jump where more steps do.
 
     Where the way there is longer than ``ExactGoals.most``, and a share of it is taken, the targets of a body are met
-    from there without the last level, of rotations, if it stays in balance (``Firmness.brings_targets``).
+    from there without the last level, with the balance task in its place, if all of them can be
+    (``Firmness.brings_targets``).
     """
-    exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.gives_up)
+    exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.ends_early)
     if not are_met and firmness.is_strict:
         return state
     if not are_met and math.isinf(firmness.most_forces[0]):

@@ -46,8 +46,8 @@ def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previ
     most = TREE_STEPS if not options.is_move else MOVE_STEPS if problem.balance is None else BALANCED_STEPS
     start, of_targets, forces = reference, None, None
     if previous is not None:
-        # In drags of bodies moves take as long with them, and a head beside a pinned hand came behind by 0.084 of the
-        # height instead of 0.018 (bench row "body-pulling").
+        # In drags of bodies moves take as long with the forces, and a head beside a pinned hand came behind by 0.084 of
+        # the height instead of 0.018 (bench row "body-pulling").
         forces = None if is_body else previous.forces
         of_targets = turned_where_known(problem, previous.of_targets)
         ended = turned_where_known(problem, previous.by_weight) if options.continues or not is_body else None

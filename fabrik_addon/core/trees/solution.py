@@ -101,8 +101,8 @@ def _statuses(problem: TreeProblem, state: State, distances: Sequence[float], is
         else:
             alone = TaskStack(problem.coordinates, [[(problem.positions[number], 1.0)]])
             is_stuck = alone.gradient_norm(state) <= STUCK * distance
-            gave_up = not is_converged and not any(problem.pinned) and not problem.is_proven_unmet(state)
-            status = Status.STALLED if is_stuck or gave_up else Status.OUT_OF_REACH
+            steps_used_up = not is_converged and not any(problem.pinned) and not problem.is_proven_unmet(state)
+            status = Status.STALLED if is_stuck or steps_used_up else Status.OUT_OF_REACH
         found.append(int(status))
     return found
 

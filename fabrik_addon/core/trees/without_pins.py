@@ -30,7 +30,7 @@ from ..optimise.pole_sides import bending_away, turned_to_poles
 from ..optimise.reference_pose import ReferencePose, reference_pose
 from ..optimise.task_loss import OF_TREES, OF_TREES_FROM_FAR
 from ..optimise.tasks import State
-from ..optimise.tree_problem import Level, TreeProblem
+from ..optimise.tree_problem import Level, TreeProblem, row_order
 from ..optimise.weighted_descent import NEAR, Beginning, least_cost
 from ..optimise.weighted_solution import Descended, met_exactly
 from ..problem import Options
@@ -54,8 +54,8 @@ which it is taken although it doesn't meet all targets: the pose of another loca
 
 FIRST_STEPS, FIRST_DAMPING = 3, 0.05
 """Steps toward all targets alike, with lambda over |h| at most (``held_descent``), where some are beyond reach: without
-them a Y took 9.5 steps instead of 7.1 to targets of which one is beyond reach, a hand 10.8 instead of 7.7 (means of
-100)."""
+them a Y took 9.5 steps instead of 7.1 to targets of which one is beyond reach, a tree of five fingers 10.8 instead of
+7.7 (means of 100)."""
 
 STEPS_FROM_FAR = 20
 """Steps at most with ``OF_TREES_FROM_FAR``: with 10 and with 80 poses are as smooth, and take as long."""
@@ -96,8 +96,8 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     2. Targets within reach, poles and rotations are held, and targets beyond reach pull (``held_descent``). The pose is
        found where all tasks are met; it is found but for exact steps where all that should be held is held, by forces
        that aren't too large, and targets beyond reach pull. This stage is left out where there are both targets beyond
-       reach and poles or rotations, and where the solution of the frame before was found by weight; but with targets
-       beyond reach and neither poles nor rotations it always comes.
+       reach and poles or rotations, and where the solution of the frame before isn't where its descent has ended
+       (``TreeSolution.by_weight``); but with targets beyond reach and neither poles nor rotations it always comes.
     3. Where there are poles or rotations, and the start isn't the solution of the frame before: targets within reach
        are held and those beyond pull, from the same start, and chains are rotated to their poles.
     4. All tasks are weighed against each other and against the posture task (``weighted_descent``), from where the last
@@ -131,12 +131,18 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
         start = start if others else found.state
     if others and previous is None:
         start = turned_to_poles(problem, held(within, beyond).state)
-    first_met, together = problem.weighed(start, OF_TREES.nearly_met)
+    first_met, together = problem.stacks_by_weight(start, OF_TREES.nearly_met)
     if previous is None:
         start, more, *_ = least_cost(first_met, start, reference, STEPS_FROM_FAR, OF_TREES_FROM_FAR, NEAR)
         steps += more
-    begins = NEAR if previous is None else Beginning(is_near=True, forces=previous.forces)
+    # Which targets are nearly met, and so the order of the rows, differs from frame to frame.
+    order, forces = row_order(first_met), None
+    if previous is not None and previous.forces is not None and len(previous.forces) == len(order):
+        forces = previous.forces[np.argsort(order)]
+    begins = Beginning(is_near=True, forces=forces)
     weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, begins)
+    assert weighed.forces is not None  # descents by weight have them
+    weighed = weighed._replace(forces=weighed.forces[order])
     ended = met_exactly(together, weighed, OF_TREES, reference, None)
     by_weight = ended.state if problem.is_done(ended.state) else ended.by_weight
     return ended._replace(steps=steps + ended.steps, by_weight=by_weight)
@@ -148,7 +154,7 @@ def _starts(
     """Yield the starts: the pose before, the reference pose, FABRIK's, and poses with all coordinates changed alike.
 
     The reference pose comes before FABRIK's, which meets the targets far from the reference pose: the way back along
-    the poses that meet them took 34 steps for a hand of five effectors, the way from the reference pose 12. Of 600
+    the poses that meet them took 34 steps for a tree of five fingers, the way from the reference pose 12. Of 600
     poses of random trees (plain, within limits, with rotations, with a moving root) whose bones were rotated by up to 2
     or 3.1 radians each, 536 are reached from the reference pose alone, 565 with the other starts.
     """
