@@ -1184,6 +1184,18 @@ def test_a_foot_that_does_not_take_the_rotation_it_is_given_is_named(
     assert ("bone 'foot.L' is" in message and "at their limit are" in message) == is_named, message
 
 
+def test_a_pull_to_the_present_rotation_rotates_nothing_in_an_object_of_uneven_scale(rigify: None) -> None:
+    """The world's rotation was brought into armature space by the rotation of a sheared matrix: 18 degrees off."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.scale = (1.0, 1.0, 2.0)
+    update()
+    before = frame(armature, "hand.L")
+    rotation = (armature.matrix_world @ armature.pose.bones["hand.L"].matrix).to_quaternion()
+    bpy.ops.pose.fabrik_body_pull(handle="Hand.L", rotation=rotation)
+    assert angle(frame(armature, "hand.L"), before) < 0.01
+
+
 def test_a_pull_without_a_place_is_refused(rigify: None) -> None:
     make_body(metarig("human_metarig"))
     with pytest.raises(RuntimeError, match="pulled nowhere"):

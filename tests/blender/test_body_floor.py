@@ -50,6 +50,20 @@ def test_a_foot_that_is_pulled_down_stays_on_the_floor(by: tuple[float, float, f
         assert (place(armature, "Foot.L") - target).xy.length < 0.02, "beside the floor it goes where it is pulled"
 
 
+def test_the_heel_of_a_human_stays_on_the_floor_on_which_it_stands() -> None:
+    """The soles were taken to be as high as the toes' tips, and the heels sank by 1.7 cm."""
+    armature = human()
+    armature.fabrik.body.floor_height = 0.0
+    heel = armature.pose.bones["heel.02.L"]
+    assert abs((armature.matrix_world @ heel.head).z) < 1e-4
+    pull(armature, "Foot.L", (0.0, -0.05, -0.1))
+    assert (armature.matrix_world @ heel.head).z > -PIN_DISTANCE * height(armature)
+    turn = Quaternion((1.0, 0.0, 0.0), -0.3)
+    assert bpy.ops.pose.fabrik_body_turn(handle="Foot.L", axis=turn.axis, angle=turn.angle) == {"FINISHED"}
+    ends = [armature.matrix_world @ end for end in (heel.head, heel.tail)]
+    assert min(end.z for end in ends) > -PIN_DISTANCE * height(armature)
+
+
 def test_without_a_floor_it_goes_where_it_is_pulled() -> None:
     armature = human(use_floor=False)
     before = lowest(armature)

@@ -165,6 +165,14 @@ def mirrored(place: Vector) -> Vector:
     return Vector((-place.x, place.y, place.z))
 
 
+def test_with_mirror_a_pinned_handle_on_the_other_side_stays(human: Object) -> None:
+    human.pose.use_mirror_x = True
+    human.fabrik.body.handles["Hand.R"].use_pin = True
+    before = place(human, "Hand.R")
+    assert bpy.ops.pose.fabrik_body_pull(handle="Hand.L", position=place(human, "Hand.L") + Vector((0.1, -0.2, 0.1)))
+    assert (place(human, "Hand.R") - before).length < NEAR
+
+
 def test_with_mirror_the_other_side_is_pulled_alike(human: Object) -> None:
     human.pose.use_mirror_x = True
     human.fabrik.body.use_balance = False  # both hands so far in front of the feet would stay 0.4 mm behind

@@ -165,6 +165,34 @@ def test_an_object_that_follows_the_body_is_refused(human: Object, prop: Object)
     assert "Handle 'Hand.L' follows 'Cup', which follows bone 'hand.R'" in message
 
 
+@pytest.mark.parametrize("scale", [(0.0, 0.0, 0.0), (1.0, 1.5, 0.7), (0.0, 1.0, 2.0)], ids=repr)
+def test_the_scale_of_an_object_rotates_no_handle(human: Object, prop: Object, scale: tuple[float, ...]) -> None:
+    """By its whole matrix an object of scale 0 turned the hand by 145 degrees, a squashed one by up to 30."""
+    prop.rotation_euler = (0.3, -0.8, 0.5)
+    update()
+    handle: Any = human.fabrik.body.handles["Hand.L"]
+    handle.target = None
+    handle.target = prop
+    before = (human.matrix_world @ hand(human).matrix).to_quaternion()
+    prop.scale = scale
+    update()
+    assert ops.fabrik_body_follow() == {"FINISHED"}
+    assert (human.matrix_world @ hand(human).matrix).to_quaternion().rotation_difference(before).angle < 1e-3
+
+
+def test_a_handle_that_is_pulled_keeps_its_new_place_beside_its_object(human: Object, prop: Object) -> None:
+    """The next pull of another handle brought it back."""
+    pulled = human.matrix_world @ hand(human).head + Vector((0.0, -0.1, 0.1))
+    assert ops.fabrik_body_pull(handle="Hand.L", position=pulled) == {"FINISHED"}
+    there = human.matrix_world @ hand(human).head
+    assert ops.fabrik_body_follow() == {"FINISHED"}
+    assert (human.matrix_world @ hand(human).head - there).length < 1e-4
+    prop.location.z += 0.05
+    update()
+    assert ops.fabrik_body_follow() == {"FINISHED"}
+    assert (human.matrix_world @ hand(human).head - there - Vector((0.0, 0.0, 0.05))).length < 1e-4
+
+
 @pytest.mark.parametrize("channel", ["location", "rotation_euler", "scale"])
 def test_an_object_that_is_nowhere_is_named(human: Object, prop: Object, channel: str) -> None:
     getattr(prop, channel).x = math.nan

@@ -102,8 +102,10 @@ def test_by_no_angle_there_is_nothing_to_undo(human: Object) -> None:
 def test_what_can_not_be_turned_is_named(human: Object) -> None:
     assert "'Elbow.L' is at an elbow" in error_of(ops.fabrik_body_turn, handle="Elbow.L", angle=0.5)
     assert "'Knee.R' is at a knee" in error_of(ops.fabrik_body_turn, handle="Knee.R", angle=0.5)
-    for axis in ((0.0, 0.0, 0.0), (math.nan, 0.0, 0.0)):
-        assert "The axis has no length" in error_of(ops.fabrik_body_turn, handle="Head", axis=axis, angle=0.5)
+    assert "The axis has no length" in error_of(ops.fabrik_body_turn, handle="Head", axis=(0.0, 0.0, 0.0), angle=0.5)
+    for options in ({"axis": (math.nan, 0.0, 0.0), "angle": 0.5}, {"angle": math.nan}):
+        message = error_of(ops.fabrik_body_turn, handle="Head", **options)
+        assert message == "The rotation is not a finite number"
     bone_of(human, "Head").lock_rotation = (True,) * 3
     bone_of(human, "Head").lock_rotation_w = bone_of(human, "Head").lock_rotations_4d = True
     assert "locked" in error_of(ops.fabrik_body_turn, handle="Head", angle=0.5)

@@ -53,7 +53,7 @@ class OtherSide:
 
 
 def other_side(armature: Object, bone: str, use_tail: bool) -> OtherSide | None:
-    """READ: the handle on the other side; None without X-axis mirror, or where there is none that turns.
+    """READ: the handle on the other side; None without X-axis mirror, where there is none that turns, or a pinned one.
 
     Args:
         armature: evaluated, with a body.
@@ -65,6 +65,8 @@ def other_side(armature: Object, bone: str, use_tail: bool) -> OtherSide | None:
     if other is None or other.name not in turning_bones(armature):
         return None
     there = next((one for one in body_of(armature).handles if (one.bone, one.use_tail) == (other.name, use_tail)), None)
+    if there is not None and there.use_pin:
+        return None
     handle = Pull(f"{other.name} (mirrored)", bone=other.name, use_tail=use_tail) if there is None else Pull(there.name)
     is_relative = armature.pose.use_mirror_relative
     return OtherSide(handle, _reference(own, use_tail, is_relative), _reference(other, use_tail, is_relative))

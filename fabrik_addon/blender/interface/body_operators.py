@@ -168,7 +168,11 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
                 raise FabrikError("The rotation has no length")
             if not math.isfinite(sum(self.rotation)):
                 raise FabrikError("The rotation is not a finite number")
-            rotation = to_armature.to_quaternion() @ Quaternion(self.rotation).normalized()
+            # By the rotation since the present pose: of an uneven scale to_armature says no rotation of bones.
+            now = handle_bone(armature, handle).matrix
+            turn = Quaternion(self.rotation).normalized() @ (armature.matrix_world @ now).to_quaternion().conjugated()
+            to_rotation = to_armature.to_quaternion()
+            rotation = to_rotation @ turn @ to_rotation.conjugated() @ now.to_quaternion()
         if position is None and rotation is None:
             raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")
         own = Pull(handle.name, position, rotation)

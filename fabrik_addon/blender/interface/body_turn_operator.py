@@ -56,6 +56,8 @@ class POSE_OT_fabrik_body_turn(OfHandleMixin, ModalDragOperator):
 
     def run(self, context: Context) -> set[OperatorReturnItems]:
         axis = Vector(self.axis)
+        if not math.isfinite(self.angle + sum(self.axis)):
+            raise FabrikError("The rotation is not a finite number")
         if not axis.length > 0.0:
             raise FabrikError("The axis has no length")
         session = self._begin(context)

@@ -15,6 +15,7 @@ from ...core import FabrikError, Floor
 from ...core.body.part import Role
 from ...core.body.posture import PULLED
 from .ancestors import with_ancestors
+from .armature_bones import with_bones_below
 from .body_properties import body_of
 from .targets_and_poles import armature_to_world
 
@@ -85,15 +86,18 @@ def _planted_heels(armature: Object, toes: Mapping[str, PoseBone], up: Vector) -
 def sole_points_of(armature: Object, up: Vector) -> list[tuple[PoseBone, Vector]]:
     """Return the points of a body's soles, each with the bone that it moves with, in armature space.
 
-    They are below the ends of the bones of feet and toes, on the ground on which the body stands at rest.
+    They are below the ends of the bones of feet and toes, on the ground on which the body stands at rest, and the ends
+    of the deforming bones that hang on these, such as markers of heels. The ground is at the lowest of all ends.
     """
     bones = armature.pose.bones
     parts = [part for part in body_of(armature).parts if part.role in {Role.FOOT, Role.TOE} and part.bone in bones]
-    ends = [(bones[part.bone], end) for part in parts for end in ("head_local", "tail_local")]
-    ground = min((getattr(bone.bone, end).dot(up) for bone, end in ends), default=0.0)
+    feet = [bones[part.bone] for part in parts]
+    below = {name for foot in feet for name in (one.name for one in with_bones_below(foot.bone)[1:] if one.use_deform)}
+    others = [bones[name] for name in sorted(below - {foot.name for foot in feet})]
+    at_rest = [(bone, getattr(bone.bone, end)) for bone in (*feet, *others) for end in ("head_local", "tail_local")]
+    ground = min((end.dot(up) for _, end in at_rest), default=0.0)
     found = []
-    for bone, end in ends:
-        at_rest = getattr(bone.bone, end)
-        below = at_rest - (at_rest.dot(up) - ground) * up
-        found.append((bone, bone.matrix @ (bone.bone.matrix_local.inverted() @ below)))
+    for number, (bone, end) in enumerate(at_rest):
+        point = end - (end.dot(up) - ground) * up if number < 2 * len(feet) else end
+        found.append((bone, bone.matrix @ (bone.bone.matrix_local.inverted() @ point)))
     return found

@@ -7,9 +7,9 @@ from __future__ import annotations
 import bpy
 from bpy.app.handlers import persistent
 from bpy.types import Context, Object, PropertyGroup
-from mathutils import Matrix
 
 from .bone_keys import key_of, name_now
+from .followed_object import offset_from
 from .property_updates import (
     OWN_CONTEXT,
     OverridableBoolProperty,
@@ -117,18 +117,20 @@ class FabrikPart(_BoneKeyMixin, PropertyGroup):
 
 def _note_target(handle: FabrikHandle, context: Context) -> None:
     """Pin a handle to the object that was chosen, in whose space it keeps place and rotation from then on."""
-    armature = handle.id_data
-    bone = armature.pose.bones.get(handle.bone)
-    if handle.target is not None and bone is not None:
-        frame = bone.matrix.copy()
-        frame.translation = bone.tail if handle.use_tail else bone.head
-        space = handle.target.matrix_world
-        if not all(space.to_scale()):  # no inverse; its rotation is lost too, about axes of scale 0
-            space = Matrix.LocRotScale(space.to_translation(), space.to_quaternion(), None)
-        found = space.inverted_safe() @ armature.matrix_world @ frame
-        handle.target_offset = [value for row in found for value in row]
+    if handle.target is not None and handle.bone in handle.id_data.pose.bones:
+        note_offset(handle)
         handle.use_pin = True
     show_change(handle, context)
+
+
+def note_offset(handle: FabrikHandle) -> None:
+    """Let a handle keep its present place and rotation beside the object that it follows."""
+    armature = handle.id_data
+    bone = armature.pose.bones[handle.bone]
+    frame = bone.matrix.copy()
+    frame.translation = bone.tail if handle.use_tail else bone.head
+    offset = offset_from(handle.target, armature.matrix_world @ frame)
+    handle.target_offset = [value for row in offset.row for value in row]
 
 
 class FabrikHandle(_BoneKeyMixin, PropertyGroup):

@@ -35,6 +35,7 @@ from .body_look_at import Look, look_of
 from .body_properties import body_of
 from .chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
 from .dependencies import followed_bones
+from .followed_object import frame_at
 from .influences import require_effect
 from .overrides import holder_of, overrides_of
 from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
@@ -192,8 +193,8 @@ def _followed_frame(view_layer: ViewLayer, armature: Object, handle: FabrikHandl
             f"Handle '{handle.name}' follows '{handle.target.name}', which follows {way}: choose another object"
         )
     offset = Matrix([handle.target_offset[row : row + 4] for row in range(0, 16, 4)])
-    frame = armature_to_world(armature).inverted() @ handle.target.matrix_world @ offset
-    if not is_finite(frame):
+    frame = armature_to_world(armature).inverted() @ frame_at(handle.target, offset)
+    if not (is_finite(handle.target.matrix_world) and is_finite(frame)):
         name = f"Handle '{handle.name}': its object '{handle.target.name}'"
         raise FabrikError(f"{name} has a position that is not a finite number")
     return frame

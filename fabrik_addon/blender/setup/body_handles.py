@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ..rig.body_properties import body_of
+from ..rig.body_properties import body_of, note_offset
 from ..rig.body_snapshots import Pull, find_handle, turning_bones
 
 if TYPE_CHECKING:
@@ -37,10 +37,17 @@ def add_handle(armature: Object, bone: str, use_tail: bool) -> FabrikHandle:
 
 
 def keep_pulls(armature: Object, pulls: Iterable[Pull]) -> None:
-    """Let the handles that were pulled keep their places and rotations from now on."""
+    """Let the handles that were pulled keep their places and rotations from now on, and those beside what they follow.
+
+    Args:
+        armature: evaluated after the pull.
+        pulls: of its handles.
+    """
     for pull in pulls:
         if pull.bone:
             continue  # it is none of the body's handles
         handle = find_handle(armature, pull.handle)
         handle.use_position = handle.use_position or pull.position is not None
         handle.use_rotation = handle.use_rotation or pull.rotation is not None
+        if handle.target is not None and handle.use_pin:
+            note_offset(handle)

@@ -94,7 +94,8 @@ class TaskStack:
         """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
         structure = self.tree.structure
         comes_along = structure.ancestry[self.joints][:, structure.root_rows]
-        found = (comes_along[:, None, :, None] * np.eye(3)[:, None]).reshape(3 * len(self.joints), -1)
+        joints, roots = comes_along.shape
+        found = (comes_along[:, None, :, None] * np.eye(3)[:, None]).reshape(3 * joints, 3 * roots)
         return np.broadcast_to(found, (*self.batch, *found.shape))
 
     def with_levels(self, levels: Sequence[Sequence[tuple[Task, Component]]]) -> TaskStack:
