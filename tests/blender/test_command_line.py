@@ -17,9 +17,10 @@ from typing import Any
 
 import bpy
 import pytest
+from mathutils import Vector
 
 from fabrik_addon.blender.command_line.run_command import run
-from tests.blender.rigs import distance_left, leave_mode, make_empty, make_tail, set_chain
+from tests.blender.rigs import distance_left, leave_mode, make_empty, make_tail, metarig, set_chain, update
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = [sys.executable, str(ROOT / "scripts/fabrik.py")]
@@ -242,6 +243,42 @@ def test_solve_poses_and_keys_what_is_keyed(rig: Path, capfd: pytest.CaptureFixt
     end = armature.pose.bones["bone2"].tail
     assert (armature.matrix_world @ end - bpy.data.objects["Rig target"].matrix_world.translation).length < 1e-3
     assert keys_in(rig) == 2
+
+
+@pytest.mark.parametrize("has_chain", [False, True])
+def test_a_body_that_follows_an_object_is_baked_before_the_chains(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], has_chain: bool
+) -> None:
+    """The command said that there is nothing to bake."""
+    bpy.ops.preferences.addon_enable(module="rigify")
+    human: Any = metarig("human_metarig")
+    assert bpy.ops.pose.fabrik_body_add() == {"FINISHED"}
+    hand = human.pose.bones["hand.L"]
+    cup = make_empty("Cup", human.matrix_world @ hand.head)
+    update()
+    human.fabrik.body.handles["Hand.L"].target = cup
+    for frame, z in ((1, 0.0), (4, 0.15)):
+        cup.location = human.matrix_world @ hand.head + Vector((0.0, -0.2, z))
+        cup.keyframe_insert("location", frame=frame)
+    if has_chain:
+        set_chain(human, "f_index.03.L", 3, make_empty("Ring", human.pose.bones["f_index.03.L"].tail))
+    leave_mode()
+    bpy.context.scene.frame_end = 4
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "human.blend"))
+    code, found = call(capfd, "bake", "--in-place")
+    assert code in (0, 3)
+    first, *others = found["armatures"]
+    assert first["body"] == {"not_reached": [], "overridden": []} and first["frames"] == [1.0, 2.0, 3.0, 4.0]
+    assert [each["chains"][0]["chain"] for each in others] == (["f_index.03.L"] if has_chain else [])
+    human, cup = bpy.data.objects[human.name], bpy.data.objects["Cup"]
+    for frame in (1, 3, 4):
+        bpy.context.scene.frame_set(frame)
+        off = human.matrix_world @ human.pose.bones["hand.L"].head - cup.matrix_world.translation
+        assert off.length < 1e-3
+    human.fabrik.body.handles["Hand.L"].use_pin = False
+    bpy.ops.wm.save_mainfile()
+    code, found = call(capfd, "bake", "--in-place")
+    assert (code == 1) == (not has_chain), found
 
 
 def test_a_solved_pose_that_the_next_frame_overwrites_is_named(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:

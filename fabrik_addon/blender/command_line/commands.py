@@ -16,10 +16,12 @@ from ...core import FabrikError
 from ..animation.animated_settings import animated_paths, chains_to_bake
 from ..animation.frame_range import FIRST_FRAME, LAST_FRAME, FrameRange
 from ..animation.keyed_frames import frames_to_bake
+from ..bake.bake_body import bake_body
 from ..bake.bake_chains import bake_chains
 from ..bake.bake_report import sentence_of
 from ..convert.to_chains import constraints_to_chains, constraints_to_convert
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
+from ..rig.body_properties import body_of
 from ..rig.chain_bones import bones_of_chain
 from ..rig.dependencies import drivers_of, followed_by_chains
 from ..rig.properties import chosen_chains, settings_of
@@ -30,6 +32,7 @@ from ..solving.solve_chains import solve_chains
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone
 
+    from ..rig.body_properties import FabrikBody, FabrikHandle
     from ..rig.properties import FabrikChain
 
 
@@ -203,13 +206,34 @@ def _positive_angle(text: str) -> float:
     return number
 
 
+def _bakes_body(armature: Object, arguments: argparse.Namespace) -> bool:
+    """Tell whether an armature has a body that follows or looks at an object, perhaps at some frames alone.
+
+    With names of chains it is left out.
+    """
+    if arguments.chain:
+        return False
+    body, animated = body_of(armature), animated_paths(armature)
+
+    def may_be_on(owner: FabrikBody | FabrikHandle, name: str) -> bool:
+        return getattr(owner, name) or owner.path_from_id(name) in animated
+
+    follows = any(handle.target is not None and may_be_on(handle, "use_pin") for handle in body.handles)
+    return follows or (body.look_target is not None and may_be_on(body, "use_look_at"))
+
+
 def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> None:
     scene = bpy.context.scene
-    chains = _chains(armature, arguments.chain, chains_to_bake)
     start = scene.frame_start if arguments.start is None else arguments.start
     end = scene.frame_end if arguments.end is None else arguments.end
     if end < start:
         raise UsageError(f"the end frame {end} is before the start frame {start}")
+    if _bakes_body(armature, arguments):
+        _check(armature)
+        _bake_body(armature, range(start, end + 1, arguments.step), report)
+        if not _chains_to_bake(armature, arguments):
+            return
+    chains = _chains(armature, arguments.chain, chains_to_bake)
     frames = frames_to_bake(scene, armature, chains, (start, end), arguments.step, arguments.only_keyed)
     if not frames:
         message = f"nothing is keyed from frame {start} to {end}"
@@ -229,6 +253,25 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
             report.warnings.append(f"{armature.name}: chain '{chain.name}': {sentence}")
     report.armatures.append({"armature": armature.name, "frames": frames, "chains": entries})
     report.lines.append(f"{armature.name}: baked {_counted(len(baked), 'chain')} over {_counted(len(frames), 'frame')}")
+
+
+def _bake_body(armature: Object, numbers: range, report: Report) -> None:
+    """Bake a body; chains that hang on it are baked after it."""
+    frames = [float(number) for number in numbers]
+    work = FrameRange(bpy.context.scene, bpy.context.view_layer, armature, frames, (frames[0], frames[-1]))
+    baked = bake_body(work)
+    report.show_progress(armature.name, 100)
+    unreached = [{"frame": one.frame, "error": one.error} for one in baked.unreached]
+    entry = {"not_reached": unreached, "overridden": baked.overridden}
+    report.armatures.append({"armature": armature.name, "frames": frames, "body": entry})
+    report.lines.append(f"{armature.name}: baked its body over {_counted(len(frames), 'frame')}")
+    if baked.unreached:
+        worst = max(baked.unreached, key=lambda one: one.error)
+        causes = f", overridden on {', '.join(baked.overridden)}" if baked.overridden else ""
+        report.warnings.append(
+            f"{armature.name}: at {len(baked.unreached)} of {_counted(len(frames), 'frame')} a handle doesn't reach "
+            f"its object, farthest at frame {worst.frame:g}{causes}"
+        )
 
 
 def _run_to_end(work: Generator[float, None, _T], name: str, show_progress: Callable[[str, int], None]) -> _T:
@@ -370,9 +413,9 @@ def _convert(armature: Object, arguments: argparse.Namespace, report: Report) ->
 
 COMMANDS = {
     "bake": Command(
-        "Solve the chains at every frame and insert keyframes on their bones.",
+        "Solve chains and bodies at every frame and insert keyframes on their bones.",
         _add_bake_options,
-        lambda *given: bool(_chains_to_bake(*given)),
+        lambda *given: bool(_chains_to_bake(*given)) or _bakes_body(*given),
         _bake,
         _chains_to_bake,
     ),
