@@ -55,7 +55,7 @@ class TreeCoordinates:
         Where there are none, p = ``Tree.carried_lengths``. With ``bone_weights`` P is W^-1.
         """
         if self.bone_weights is not None:
-            return 1.0 / self.weights
+            return self.metric
         own = self.tree.posture_weights or self.tree.carried_lengths
         structure = self.tree.structure
         shifted = np.repeat(structure.root_rows, 3) if self.shift_count else structure.root_rows[:0]
@@ -63,8 +63,8 @@ class TreeCoordinates:
 
     @cached_property
     def metric(self) -> Array:
-        """(N + S,) weights 1 / max(W, 0.01) of the squared coordinates of the way to the reference pose."""
-        return 1.0 / np.maximum(self.weights, 1e-2)
+        """(N + S,) W^-1, weights of the squared coordinates of the way to the reference pose where tasks are held."""
+        return 1.0 / self.weights
 
     def to_reference(self, state: State, reference: State | None) -> Array:
         """Return q0 - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
