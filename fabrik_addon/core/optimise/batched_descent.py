@@ -14,9 +14,10 @@ import numpy as np
 from ..math.operations import Array
 from .exact_steps import meet_all, within_change
 from .held_descent import TREE_STEPS, Ended
+from .pole_task import PoleTask
 from .task_loss import Firmness
 from .task_stack import TaskStack
-from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+from .tasks import OrientationTask, PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
 from .weighted_descent import Beginning, least_cost
 from .weighted_solution import Descended, ExactGoals, are_away, met_exactly, of_targets_alone, to_meet

@@ -18,9 +18,10 @@ from ..problem import Chain, Goals, Options
 from .balance_task import balance_task
 from .floor_task import floor_task
 from .look_at_task import look_at_task
+from .pole_task import POLE_FADE, POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from .reach import excess_over_reach, lengths_between
 from .swivel_task import swivel_task
-from .tasks import POLE_FADE, POLE_FADE_BESIDE_PINS, POLE_ROUNDING, OrientationTask, PoleTask, PositionTask
+from .tasks import OrientationTask, PositionTask
 from .tree_problem import UNSEEN_ANGLE, TreeProblem
 
 _Value = TypeVar("_Value")

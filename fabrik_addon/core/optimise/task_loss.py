@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from ..math.operations import Array, Component
 from .look_at_task import LOOK_AT_FORCE, LOOK_AT_WEIGHT, LookAtTask
+from .pole_task import PoleTask
 from .task_stack import TaskStack
-from .tasks import PoleTask
 
 
 class Firmness(NamedTuple):

@@ -23,7 +23,8 @@ from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
-from .tasks import OrientationTask, PoleTask, PositionTask, State, Task
+from .pole_task import PoleTask
+from .tasks import OrientationTask, PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
 
 

@@ -18,17 +18,11 @@ from ..problem import Goals
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
 from .look_at_task import LookAtTask
+from .pole_task import POLE_ROUNDING, PoleTask
 from .reach_proof import are_beyond_reach
 from .swivel_task import SWIVEL_WEIGHT, SwivelTask
 from .task_stack import TaskStack
-from .tasks import (
-    POLE_ROUNDING,
-    OrientationTask,
-    PoleTask,
-    PositionTask,
-    State,
-    Task,
-)
+from .tasks import OrientationTask, PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
 
 FAR_BEYOND, LEAST_WEIGHT = 0.1, 0.04

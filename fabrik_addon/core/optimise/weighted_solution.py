@@ -25,10 +25,11 @@ from .cost_model import cost_at
 from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
 from .held_descent import LONGEST, TREE_STEPS, Ended
 from .look_at_task import LookAtTask
+from .pole_task import PoleTask
 from .swivel_task import SwivelTask
 from .task_loss import OF_BODY, Firmness, loss_of
 from .task_stack import TaskStack
-from .tasks import PoleTask, PositionTask, State, Task
+from .tasks import PositionTask, State, Task
 from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
 SHORT_STEP = 0.2

@@ -27,8 +27,8 @@ from ..math.vectors import (
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain, place
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
+from ..optimise.bend_toward_pole import bend_toward_pole
 from ..optimise.constrained_reach import coordinates_of, reach_within_limits
-from ..optimise.pole_task import bend_toward_pole
 from ..problem import Chain, Options
 from .solver import Solver, SolverResult
 

@@ -33,9 +33,9 @@ from ..math.vectors import (
     vectors_of,
 )
 from ..model.chain_start import StartPose
+from ..optimise.bend_toward_pole import bend_toward_pole
 from ..optimise.bounded_least_squares import Descent
 from ..optimise.constrained_reach import pose_of
-from ..optimise.pole_task import bend_toward_pole
 from ..problem import Options
 from .solver import SolverResult
 
