@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..math.operations import Array
+from .exact_goals import ExactGoals, are_away, to_meet
 from .exact_steps import meet_all, within_change
 from .held_descent import TREE_STEPS, Ended
 from .pole_task import PoleTask
@@ -20,7 +21,7 @@ from .task_stack import TaskStack
 from .tasks import OrientationTask, PositionTask, State, Task
 from .tree_coordinates import TreeCoordinates
 from .weighted_descent import Beginning, least_cost
-from .weighted_solution import Descended, ExactGoals, are_away, met_exactly, of_targets_alone, to_meet
+from .weighted_solution import Descended, met_exactly, of_targets_alone
 
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:

@@ -9,14 +9,15 @@ A drag has one start; a press of Solve of a body whose tasks cost more than ``UN
 import math
 
 from ..optimise.body_starts import other_starts
+from ..optimise.cost_model import cost_at
 from ..optimise.held_descent import TREE_STEPS
 from ..optimise.pole_sides import bent_to_poles
-from ..optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness
+from ..optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness, loss_of
 from ..optimise.task_stack import TaskStack
 from ..optimise.tasks import State
 from ..optimise.tree_problem import TreeProblem
 from ..optimise.weighted_descent import Beginning
-from ..optimise.weighted_solution import Descended, costs_of, descend_by_weight
+from ..optimise.weighted_solution import Descended, descend_by_weight
 from ..problem import Options
 from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
 
@@ -73,14 +74,20 @@ def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, optio
     found = descend_by_weight(stack, reference, reference, TREE_STEPS)
     if math.isfinite(options.most_turn):
         return found
-    tasks, cost = costs_of(stack, found.state, reference)
+    tasks, cost = _costs_of(stack, found.state, reference)
     used = found.steps
     for start in other_starts(problem, reference):
         if tasks <= UNMET_COST:
             break
         another = descend_by_weight(stack, start, reference, TREE_STEPS)
         used += another.steps
-        unmet, costs = costs_of(stack, another.state, reference)
+        unmet, costs = _costs_of(stack, another.state, reference)
         if costs < AS_GOOD * cost:
             found, tasks, cost = another, unmet, costs
     return found._replace(steps=used)
+
+
+def _costs_of(stack: TaskStack, state: State, reference: State) -> tuple[float, float]:
+    """Return the loss of a body's tasks in a state, and the whole cost, that of the posture task among it."""
+    there = cost_at(stack, loss_of(stack, OF_BODY), state, reference)
+    return float(there.of_tasks), float(there.cost)
