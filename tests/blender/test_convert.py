@@ -299,6 +299,21 @@ def test_a_target_bone_its_rotation_and_a_scaled_turned_armature() -> None:
     assert abs(shin.matrix.to_quaternion().dot(desired[1])) > 1.0 - 1e-6
 
 
+@pytest.mark.parametrize("stretched", [(0,), (1,), (0, 2)], ids=repr)
+def test_bones_without_stretch_keep_their_size_below_stretched_ones(stretched: tuple[int, ...]) -> None:
+    """Their scale wasn't written, and what hangs on them moved by up to their length."""
+    armature = make_tail(3)
+    for number in stretched:
+        armature.pose.bones[f"bone{number}"].ik_stretch = 0.3
+    constraint: Any = armature.pose.bones["bone2"].constraints.new("IK")
+    constraint.target, constraint.chain_count = make_empty("target", (0.8, 1.2, 2.3)), 3
+    update()
+    before = np.array([bone.matrix for bone in armature.pose.bones])
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    update()
+    assert np.abs(np.array([bone.matrix for bone in armature.pose.bones]) - before).max() < 1e-4
+
+
 def test_stretch_is_held_and_carried() -> None:
     armature = make_leg()
     for bone in armature.pose.bones:

@@ -76,7 +76,8 @@ def write_pose(
             continue
         if (location - bone.matrix_basis.translation).length > _MOVED * bone.length and not bone.bone.use_connect:
             channels.append((bone, ("location", location[:])))
-        if (scale - bone.scale).length > _SCALED and bone.ik_stretch > 0.0:
+        # A bone without IK Stretch keeps its size below one that is stretched.
+        if (scale - bone.scale).length > _SCALED:
             channels.append((bone, ("scale", scale[:])))
     old = write_channels(channels)
     view_layer.update()
