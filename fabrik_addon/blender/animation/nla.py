@@ -52,7 +52,7 @@ def remapped(
         frames: (F,) of the scene.
         times: (F,) the same in the action's time.
         values: (F, C) desired after the NLA's blending.
-        what: the owner is, for errors.
+        what: the kind of owner, before its name in errors.
 
     Raises:
         FabrikError: the blending has no inverse there.
