@@ -356,7 +356,9 @@ def reach_rotation(
     1. The next stage solves for the whole chain without the rotation.
     2. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in that
        pose, by just as much as the other links need to reach its head; the next stage solves for these. Where the tip
-       is farther from the target then (``_MOST_ERROR_RATIO``), the pose without the rotation is taken instead.
+       is farther from the target then (``_MOST_ERROR_RATIO``), the pose without the rotation is taken instead. A single
+       other link has no bend that a pole could rotate: its frame is the one in the pose without the rotation, followed
+       by the shortest rotation to the link found. Rotated to the pole it would roll by 180 degrees as it passes it.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
     """
@@ -375,10 +377,14 @@ def reach_rotation(
         other_options = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
         others = after(ops, start.without_tip, goal._replace(target=subtract(target, last)), other_options)
         tip = add(others.points[-1], last)
+        other_frames = others.frames
+        if len(chain.links) == 2 and goal.pole is not None:
+            before, found = (subtract(each.points[1], start.root) for each in (plain, others))
+            other_frames = [multiply(from_to(ops, before, found, start.x_axes[0]), plain.frames[0])]
         better = distance_between(ops, tip, target) <= allowed * unit
         points = choose_each(ops, better, [*others.points, tip], points)
         link = choose_parts(ops, better, last, link)
-        frames = [choose_parts(ops, better, a, b) for a, b in zip(others.frames, frames, strict=False)]
+        frames = [choose_parts(ops, better, a, b) for a, b in zip(other_frames, frames, strict=False)]
         iterations = plain.iterations + others.iterations
     last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
     frames = [*frames[: len(chain.links) - 1], last_frame]

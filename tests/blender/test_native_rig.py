@@ -167,6 +167,32 @@ def test_bones_turn_smoothly_along_a_smooth_path(count: int, shape: str, pole: b
     assert turns.max() < 3.0 * np.median(turns)
 
 
+@pytest.mark.parametrize("is_native", [False, True])
+def test_the_tip_s_rotation_rolls_no_bone_where_it_passes_its_pole(is_native: bool) -> None:
+    """The rotation fixes the first of two links, and one link has no bend that could be rotated to the pole."""
+    elbow = (0.0, -0.2, 1.0)
+    upper, lower = rigs.Bone("upper", (0.0, 0.0, 0.0), elbow), rigs.Bone("lower", elbow, (0.0, 0.0, 2.0), "upper")
+    armature = rigs.make_armature([upper, lower])
+    chain = rigs.add_chain(armature, "lower", 2, create_pole=True)
+    chain.pole_target.location = (0.0, -3.0, 3.0)
+    rigs.update()
+    chain.use_rotation, chain.use_limits = True, False
+    if is_native:
+        bpy.ops.pose.fabrik_rig_add()
+    largest, before = 0.0, None
+    for height in np.linspace(2.0, 0.6, 101):
+        chain.target.location = (0.0, 0.0, height)
+        rigs.update()
+        if not is_native:
+            bpy.ops.pose.fabrik_solve()
+            rigs.update()
+        pose = [local_rotation(armature, bone.name) for bone in armature.pose.bones]
+        if before is not None:
+            largest = max(largest, *(angle_between(a, b) for a, b in zip(before, pose, strict=True)))
+        before = pose
+    assert math.radians(0.5) < largest < math.radians(6.0)
+
+
 @pytest.mark.parametrize("lengths", [(0.4, 1.7, 0.5), (1.0, 0.3, 0.8, 0.6), (0.5,) * 8])
 def test_a_chain_with_a_pole_is_the_core_s_over_its_whole_reach(lengths: tuple[float, ...]) -> None:
     """From folded, where the longest link points back, to full extension, and seen from anywhere."""

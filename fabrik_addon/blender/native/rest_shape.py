@@ -79,6 +79,10 @@ class RestShape:
             frame = frame @ rest
         return frame
 
+    def back(self, bone: int) -> Quaternion | None:
+        """Return a bone's frame in that of its link, or None where every link lies along its bone."""
+        return self.backs[bone] if self.kind.is_offset else None
+
     @property
     def last_link(self) -> Vector:
         """The last link in the frame of its bone."""

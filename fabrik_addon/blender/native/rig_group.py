@@ -20,7 +20,7 @@ from .rest_shape import RestShape
 from .shape_table import ShapeTable
 from .solver_group import Goal, goal_values, solver_group
 from .stretch_factor import scales, stretch_factor
-from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, tip_turn
+from .tip_rotation import frame_of_tip, is_as_near, is_there, last_link, turned_along
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
@@ -120,16 +120,20 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, desired: Value, pl
             if others.kind.links > 1:
                 toward = None if goal.pole is None else plain_link
                 laid = last_link(nodes, goal.target, desired, shape.last_link[:], toward, others.links)
-            found = _solved(nodes, replace(goal, target=goal.target - laid), others)
+            head = goal.target - laid
+            if others.kind.links == 1 and goal.pole is not None:
+                # One link has no bend: rotated to the pole it would roll by 180 degrees where it passes the pole.
+                found = [turned_along(nodes, None, plain[0], head, shape.back(0))]
+            else:
+                found = _solved(nodes, replace(goal, target=head), others)
         with nodes.frame("Position comes first"):
             is_near = is_as_near(nodes, goal.target, laid, shape.links, others.links, goal.softness, shape.tolerance)
             rotations = [nodes.switch(is_near, a, b, 'ROTATION') for a, b in zip(found, plain, strict=False)]
             link = nodes.switch(is_near, laid, plain_link)
     with nodes.frame("The tip bone's own rotation"):
-        back = shape.backs[-1] if shape.kind.is_offset else None
         before = rotations[: len(rests)]
         frame = nodes.multiplied(frame_of_tip(nodes, before, rests[:-1]), rests[-1]) if rests else None
-        return [*before, tip_turn(nodes, frame, desired, link, back)]
+        return [*before, turned_along(nodes, frame, desired, link, shape.back(-1))]
 
 
 def _solved(nodes: Nodes, goal: Goal, shape: RestShape) -> list[Value]:

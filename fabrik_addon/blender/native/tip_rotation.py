@@ -142,13 +142,13 @@ def _eased_error_group() -> GeometryNodeTree:
     return shared_group("FABRIK error left by softness", fill)
 
 
-def tip_turn(nodes: Nodes, frame: Value, desired: Value, link: Value, back: Quaternion | None) -> Value:
-    """Return the last bone's own rotation.
+def turned_along(nodes: Nodes, frame: Value, desired: Value, link: Value, back: Quaternion | None) -> Value:
+    """Return a bone's own rotation that lays it along a link, by the shortest rotation from the frame desired.
 
     Args:
         nodes: to add to.
         frame: that it has before it rotates; None is none.
-        desired: the frame that it should have.
+        desired: the frame that it should have, as far as its link allows.
         link: where its link points.
         back: its frame in that of its link, or None where they are the same.
     """
