@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The result of a baked chain as a sentence, and as the chain's last result for the panel."""
+"""The result of a bake as a sentence, and as a chain's last result for the panel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ...core import Status
 from ...core.solvers.names import SOLVER_NAMES
 from ..rig.last_results import Result, keep_result
-from ..rig.wording import plain
+from ..rig.wording import counted, plain
+from .bake_body import BakedBody
 from .group_track import BakedChain, UnreachedFrame
 
 if TYPE_CHECKING:
@@ -40,6 +41,20 @@ def _why(chain: BakedChain, unreached: UnreachedFrame) -> str:
     if unreached.status == Status.STALLED.name and chain.solver != "FABRIK":
         return f"{SOLVER_NAMES[chain.solver].label} needs more iterations: increase Iterations, or choose FABRIK"
     return _WORDS[unreached.status]
+
+
+def sentence_of_body(body: BakedBody, frames: int) -> str:
+    """Return at how many of the frames a handle isn't at its object, the worst frame, and the cause; or ""."""
+    if not body.unreached:
+        return ""
+    worst = max(body.unreached, key=lambda one: one.error)
+    parts = [
+        f"At {len(body.unreached)} of {counted(frames, 'frame')} a handle doesn't reach its object, farthest at frame "
+        f"{worst.frame:g}"
+    ]
+    if body.overridden:
+        parts.append("overridden on " + ", ".join(body.overridden))
+    return "; ".join(parts)
 
 
 def show_result(armature: Object, chain: BakedChain) -> None:

@@ -18,7 +18,7 @@ from ..animation.frame_range import FIRST_FRAME, LAST_FRAME, FrameRange
 from ..animation.keyed_frames import frames_to_bake
 from ..bake.bake_body import bake_body
 from ..bake.bake_chains import bake_chains
-from ..bake.bake_report import sentence_of
+from ..bake.bake_report import sentence_of, sentence_of_body
 from ..convert.to_chains import constraints_to_chains, constraints_to_convert
 from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 from ..rig.body_properties import body_of
@@ -27,6 +27,7 @@ from ..rig.dependencies import drivers_of, followed_by_chains
 from ..rig.properties import chosen_chains, settings_of
 from ..rig.snapshot import take_snapshot
 from ..rig.targets_and_poles import check_evaluated
+from ..rig.wording import counted
 from ..solving.solve_chains import solve_chains
 
 if TYPE_CHECKING:
@@ -117,10 +118,6 @@ def _chains(
     if names is None:
         return choose(armature, False)
     return [chains[name] for name in dict.fromkeys(names) if name in chains]
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s'[: count != 1]}"
 
 
 def _check(armature: Object) -> None:
@@ -252,7 +249,7 @@ def _bake(armature: Object, arguments: argparse.Namespace, report: Report) -> No
         if sentence := sentence_of(chain):
             report.warnings.append(f"{armature.name}: chain '{chain.name}': {sentence}")
     report.armatures.append({"armature": armature.name, "frames": frames, "chains": entries})
-    report.lines.append(f"{armature.name}: baked {_counted(len(baked), 'chain')} over {_counted(len(frames), 'frame')}")
+    report.lines.append(f"{armature.name}: baked {counted(len(baked), 'chain')} over {counted(len(frames), 'frame')}")
 
 
 def _bake_body(armature: Object, numbers: range, report: Report) -> None:
@@ -264,14 +261,9 @@ def _bake_body(armature: Object, numbers: range, report: Report) -> None:
     unreached = [{"frame": one.frame, "error": one.error} for one in baked.unreached]
     entry = {"not_reached": unreached, "overridden": baked.overridden}
     report.armatures.append({"armature": armature.name, "frames": frames, "body": entry})
-    report.lines.append(f"{armature.name}: baked its body over {_counted(len(frames), 'frame')}")
-    if baked.unreached:
-        worst = max(baked.unreached, key=lambda one: one.error)
-        causes = f", overridden on {', '.join(baked.overridden)}" if baked.overridden else ""
-        report.warnings.append(
-            f"{armature.name}: at {len(baked.unreached)} of {_counted(len(frames), 'frame')} a handle doesn't reach "
-            f"its object, farthest at frame {worst.frame:g}{causes}"
-        )
+    report.lines.append(f"{armature.name}: baked its body over {counted(len(frames), 'frame')}")
+    if sentence := sentence_of_body(baked, len(frames)):
+        report.warnings.append(f"{armature.name}: {sentence}")
 
 
 def _run_to_end(work: Generator[float, None, _T], name: str, show_progress: Callable[[str, int], None]) -> _T:
@@ -368,7 +360,7 @@ def _list(armature: Object, _arguments: argparse.Namespace, report: Report) -> N
     ]
     report.armatures.append({"armature": armature.name, "chains": entries, "ik_constraints": constraints})
     report.lines.append(
-        f"{armature.name}: {_counted(len(entries), 'chain')}, {_counted(len(constraints), 'IK constraint')}"
+        f"{armature.name}: {counted(len(entries), 'chain')}, {counted(len(constraints), 'IK constraint')}"
     )
     for entry in entries:
         note = "" if entry["enabled"] else " (disabled)"
@@ -407,7 +399,7 @@ def _convert(armature: Object, arguments: argparse.Namespace, report: Report) ->
     report.armatures.append(
         {"armature": armature.name, "converted": result.converted, "not_carried": result.not_carried, "to": f"{what}s"}
     )
-    report.lines.append(f"{armature.name}: {_counted(len(result.converted), what)}: {', '.join(result.converted)}")
+    report.lines.append(f"{armature.name}: {counted(len(result.converted), what)}: {', '.join(result.converted)}")
     report.warnings += [f"{armature.name}: {message}" for message in result.not_carried]
 
 

@@ -221,20 +221,14 @@ class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
     def run(self, context: Context) -> None:
         from ..animation.frame_range import FrameRange
         from ..bake.bake_body import bake_body
+        from ..bake.bake_report import sentence_of_body
 
         span, frames = self.span(context), self.frames(context)
         baked = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, span))
-        if not baked.unreached:
+        if sentence := sentence_of_body(baked, len(frames)):
+            report(self, {'WARNING'}, sentence)
+        else:
             report(self, {'INFO'}, f"Baked the body over {counted(len(frames), 'frame')}")
-            return
-        worst = max(baked.unreached, key=lambda one: one.error)
-        said = [
-            f"At {len(baked.unreached)} of {counted(len(frames), 'frame')} a handle doesn't reach its object, "
-            f"farthest at frame {worst.frame:g}"
-        ]
-        if baked.overridden:
-            said.append(f"overridden on {', '.join(baked.overridden)}")
-        report(self, {'WARNING'}, "; ".join(said))
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]
