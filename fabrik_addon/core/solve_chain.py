@@ -38,13 +38,13 @@ from .math.vectors import (
 from .model.chain_start import NearSolution, StartPose, batch_shape, start_from
 from .model.constrained_chain import place
 from .model.tree_start import start_tree
-from .optimise.constrained_reach import coordinates_of
-from .optimise.least_rotation import PATIENCE
 from .problem import Chain, FabrikError, Goals, Options, Pose, Solution, Status
 from .solve_tree import each_pose, solve_tree_components, solve_trees
 from .solvers.fabrik_solver import FABRIK
 from .solvers.table import solver_for
 from .trees.solution import TreeSolution, at_frames
+from .within_limits.constrained_reach import coordinates_of
+from .within_limits.least_rotation import PATIENCE
 
 DEFAULT_OPTIONS = Options()
 

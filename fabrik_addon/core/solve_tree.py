@@ -19,17 +19,17 @@ from .math.quaternions import conjugate, multiply, rotate
 from .math.vectors import relative_to
 from .model.chain_start import batch_shape
 from .model.tree_start import StartTree, start_tree
-from .optimise.goals_as_tasks import tree_problem
+from .model.tree_state import State
 from .optimise.jacobian_steps import StackedRule, step_by_rule
-from .optimise.task_stack import TaskStack
-from .optimise.tasks import State
-from .optimise.tree_problem import TreeProblem
 from .optimise.weighted_solution import Descended
 from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
+from .tasks.task_stack import TaskStack
 from .trees.by_weight import solved_by_weight
+from .trees.goals_as_tasks import tree_problem
 from .trees.rotation_bound import within_turn
 from .trees.solution import AS_GOOD, TreeSolution, solution_of
+from .trees.tree_problem import TreeProblem
 from .trees.without_pins import solved_without_pins
 
 

@@ -22,12 +22,12 @@ from typing import TypeAlias
 from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
-from .optimise.goals_as_tasks import is_weighed, tree_problem
-from .optimise.pole_sides import bending_away, bent_to_poles
 from .problem import Goals, Options
 from .solve_tree import present_if_as_good, solve_tree_components, with_shape_angles
 from .solvers.table import solver_for_tree
 from .trees.by_weight import firmness_of
+from .trees.goals_as_tasks import is_weighed, tree_problem
+from .trees.pole_sides import bending_away, bent_to_poles
 from .trees.solution import TreeSolution, solution_of, state_before
 
 STRIDE = 16

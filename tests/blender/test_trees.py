@@ -19,8 +19,7 @@ from fabrik_addon.blender.rig.wording import length_text
 from fabrik_addon.blender.solving.chain_groups import take_groups
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.core import solve_tree_components
-from fabrik_addon.core.optimise import tree_problem
-from fabrik_addon.core.trees import without_pins
+from fabrik_addon.core.trees import tree_problem, without_pins
 from scripts.benchmark.body_drag_rows import led_around
 from scripts.benchmark.body_path_rows import KINDS, make_human, offset_on_path, solved_around
 from tests.blender.rigs import (

@@ -12,13 +12,13 @@ import pytest
 from fabrik_addon.core import Balance, Floor, Goals, Options, Pose, start_tree
 from fabrik_addon.core.body.segment_masses import shares_of_mass
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull
-from fabrik_addon.core.optimise.balance_task import MARGIN, BalanceTask
-from fabrik_addon.core.optimise.floor_task import floor_task
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import State
-from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.model.tree_state import State
 from fabrik_addon.core.solve_tree import solve_tree
+from fabrik_addon.core.tasks.balance_task import MARGIN, BalanceTask
+from fabrik_addon.core.tasks.floor_task import floor_task
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from tests.unit.chains import Array
 from tests.unit.trees import random_tree, second_derivative, y_tree
 

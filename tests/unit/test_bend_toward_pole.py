@@ -16,8 +16,8 @@ from fabrik_addon.core import Goals, Pose, Status, plain_chain, solve, solve_com
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.joint_limits import swing_twist
-from fabrik_addon.core.optimise.bend_toward_pole import bend_toward_pole, pole_angle, pole_gradient
-from fabrik_addon.core.optimise.constrained_reach import pose_of
+from fabrik_addon.core.within_limits.bend_toward_pole import bend_toward_pole, pole_angle, pole_gradient
+from fabrik_addon.core.within_limits.constrained_reach import pose_of
 from scripts.benchmark.limit_sets import (
     CLAVICLE_ARM,
     LEG_AND_FOOT,

@@ -12,13 +12,14 @@ import pytest
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, start_tree
 from fabrik_addon.core.model.skeleton import LEAST_POSTURE_WEIGHT
 from fabrik_addon.core.optimise.cost_model import cost_at, modelled, with_forces
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.pole_task import PoleTask
-from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import OrientationTask, PositionTask
-from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.solve_tree import solve_tree
+from fabrik_addon.core.tasks.orientation_task import OrientationTask
+from fabrik_addon.core.tasks.pole_task import PoleTask
+from fabrik_addon.core.tasks.position_task import PositionTask
+from fabrik_addon.core.tasks.task_loss import OF_CHAINS, loss_of
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from tests.unit.chains import Array, matrix
 from tests.unit.trees import second_derivative, y_tree
 

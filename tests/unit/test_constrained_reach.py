@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve, start_from
-from fabrik_addon.core.optimise.nearest_pose import NewtonSteps, nearest_poses
+from fabrik_addon.core.within_limits.nearest_pose import NewtonSteps, nearest_poses
 from scripts.benchmark.limit_sets import (
     ARM,
     FREE,

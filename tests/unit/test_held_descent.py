@@ -12,10 +12,10 @@ import pytest
 from fabrik_addon.core import Chain, Goals, Options, Pose, Status, solve_tree_components, start_tree
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.model.tree_start import StartTree
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
 from fabrik_addon.core.optimise.held_descent import TREE_STEPS
-from fabrik_addon.core.optimise.task_loss import OF_TREES
 from fabrik_addon.core.optimise.weighted_descent import least_cost
+from fabrik_addon.core.tasks.task_loss import OF_TREES
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from fabrik_addon.core.trees.solution import TreeSolution
 from tests.unit.chains import Array, unit
 from tests.unit.trees import posed, position_errors, y_tree

@@ -16,7 +16,7 @@ from fabrik_addon.core import solve, start_from
 from fabrik_addon.core.math.operations import ARRAY, SCALAR, Component, Vector, quiet
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, ConstrainedPose, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
-from fabrik_addon.core.optimise.least_rotation import Termination, rotate_least
+from fabrik_addon.core.within_limits.least_rotation import Termination, rotate_least
 from scripts.benchmark.limit_sets import ConstrainedBones, angle_of, inverse, own_turns, product
 from tests.unit.chains import Array, goals, seeds, unit
 from tests.unit.constrained_chains import feasible_coordinates, feasible_targets, random_constrained_chain

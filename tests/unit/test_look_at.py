@@ -14,11 +14,11 @@ from fabrik_addon.core import Chain, Goals, LookAt, Options, Pose, plain_chain, 
 from fabrik_addon.core.body.bone_names import eye_side
 from fabrik_addon.core.body.part import Side
 from fabrik_addon.core.math.quaternions import multiply, rotate
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.look_at_task import look_at_task
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.solve_tree import solve_tree
+from fabrik_addon.core.tasks.look_at_task import look_at_task
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from tests.unit.chains import Array
 from tests.unit.trees import random_tree
 

@@ -16,7 +16,7 @@ from fabrik_addon.core.model.constrained_chain import place
 from fabrik_addon.core.model.constrained_chain_arrays import COUNT, Bones, feasible_poses, frames_of, free_axes
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
-from fabrik_addon.core.optimise.nearest_pose import (
+from fabrik_addon.core.within_limits.nearest_pose import (
     NewtonSteps,
     _place,
     _second_derivative,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Status, solve_tree_components, start_tree
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.tree_problem import TreeProblem
 from fabrik_addon.core.trees import without_pins
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.tree_problem import TreeProblem
 from tests.unit.chains import Array, seeds
 from tests.unit.trees import posed, random_tree, y_tree
 

@@ -13,7 +13,7 @@ import pytest
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, place
 from fabrik_addon.core.model.joint_limits import JointLimits, joint_limits, outside_by, swing_twist
-from fabrik_addon.core.optimise.shape_family import ShapeFamily, shape_family
+from fabrik_addon.core.within_limits.shape_family import ShapeFamily, shape_family
 
 FREE = joint_limits((-math.inf,) * 3, (math.inf,) * 3)
 KNEE = joint_limits((0.0, 0.0, 0.0), (2.6, 0.0, 0.0))

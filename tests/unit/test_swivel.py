@@ -11,12 +11,12 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, StartTree, Swivel, start_tree
 from fabrik_addon.core.body.arm_swivel import SWIVEL_MODEL, swivel_model
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.swivel_task import SwivelTask, swivel_task
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import State
-from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.model.tree_state import State
 from fabrik_addon.core.solve_tree import solve_tree
+from fabrik_addon.core.tasks.swivel_task import SwivelTask, swivel_task
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from tests.unit.chains import Array, unit
 from tests.unit.trees import y_tree
 

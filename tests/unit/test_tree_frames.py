@@ -25,13 +25,13 @@ from fabrik_addon.core import (
 )
 from fabrik_addon.core.math.operations import Array
 from fabrik_addon.core.math.quaternion_arrays import angle_between
+from fabrik_addon.core.model.tree_state import State
 from fabrik_addon.core.optimise.batched_descent import are_alike, descend_between, stack_of_frames
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.task_loss import OF_CHAINS, loss_of
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import State
 from fabrik_addon.core.optimise.weighted_descent import CONVERGED, least_cost
 from fabrik_addon.core.optimise.weighted_solution import Descended
+from fabrik_addon.core.tasks.task_loss import OF_CHAINS, loss_of
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from tests.unit.trees import y_tree
 
 FRAMES = 97

@@ -11,12 +11,12 @@ import pytest
 
 from fabrik_addon.core import Goals, Options, start_tree
 from fabrik_addon.core.math.operations import ARRAY, SCALAR
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.pole_arc import PoleArc, pole_arc
-from fabrik_addon.core.optimise.pole_sides import bending_away
-from fabrik_addon.core.optimise.pole_task import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.tasks.pole_arc import PoleArc, pole_arc
+from fabrik_addon.core.tasks.pole_task import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.pole_sides import bending_away
 from tests.unit.chains import Array
 from tests.unit.trees import tree_chain, y_tree
 

@@ -27,10 +27,10 @@ from fabrik_addon.core import (
 )
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.math.quaternions import conjugate, multiply
-from fabrik_addon.core.optimise.goals_as_tasks import tree_problem
-from fabrik_addon.core.optimise.task_loss import OF_CHAINS
 from fabrik_addon.core.optimise.weighted_solution import descend_by_weight
+from fabrik_addon.core.tasks.task_loss import OF_CHAINS
 from fabrik_addon.core.trees import without_pins
+from fabrik_addon.core.trees.goals_as_tasks import tree_problem
 from fabrik_addon.core.trees.solution import TreeSolution
 from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import (

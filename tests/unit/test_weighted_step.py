@@ -13,13 +13,14 @@ import pytest
 
 from fabrik_addon.core import Pose, plain_chain
 from fabrik_addon.core.model.tree_start import start_tree
+from fabrik_addon.core.model.tree_state import State
 from fabrik_addon.core.optimise.cost_model import CostModel, PoseCost, Swings, cost_at, modelled, with_forces
 from fabrik_addon.core.optimise.newton_step import newton_step
-from fabrik_addon.core.optimise.task_loss import OF_BODY, Loss, loss_of
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import PositionTask, State
-from fabrik_addon.core.optimise.tree_coordinates import TreeCoordinates
 from fabrik_addon.core.optimise.weighted_descent import NEAR, Beginning, least_cost
+from fabrik_addon.core.tasks.position_task import PositionTask
+from fabrik_addon.core.tasks.task_loss import OF_BODY, Loss, loss_of
+from fabrik_addon.core.tasks.task_stack import TaskStack
+from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
 from tests.unit.chains import Array
 from tests.unit.trees import y_tree
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from fabrik_addon.core import Chain, Pose, plain_chain
-from fabrik_addon.core.optimise.task_stack import TaskStack
-from fabrik_addon.core.optimise.tasks import State
+from fabrik_addon.core.model.tree_state import State
+from fabrik_addon.core.tasks.task_stack import TaskStack
 from tests.unit.chains import Array, matrix, quaternion, unit
 
 

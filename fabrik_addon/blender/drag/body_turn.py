@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
-from ...core.optimise.tree_problem import UNSEEN_ANGLE
+from ...core.trees.tree_problem import UNSEEN_ANGLE
 from ..rig.body_properties import body_of
 from ..rig.body_snapshots import Pull, find_handle
 from .body_drag import BodyDrag

@@ -13,8 +13,8 @@ The first start is the pose of the chain's tables with the first bone clamped: t
 long as the steps from there reach it. Where they end in a local minimum there are two more starts: the same pose after
 half a turn about the line root-target, and all joints in the middle of their ranges. Without these two starts a finger
 of three hinges reaches 89 of 100 targets of feasible poses, with them all 100. Where no start reaches the target the
-pose is that of the first one, so that it is continuous out of reach too. The core does more (``core.optimise``): of all
-poses that reach it takes the one with the least rotation.
+pose is that of the first one, so that it is continuous out of reach too. The core does more (``core.within_limits``):
+of all poses that reach it takes the one with the least rotation.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bones' own rotations for all distances of the target, in tables that nodes look up. Computes.
 
-All bones but the first have rotations that depend on the distance alone (``core.optimise.shape_family``). The first
-one's rotation is ``F(u) R(d) P^-1``. P is a frame with +Y along the line root-tip at rest and +X where the chain bends;
+All bones but the first have rotations that depend on the distance alone (``core.within_limits.shape_family``). That of
+the first is ``F(u) R(d) P^-1``. P is a frame with +Y along the line root-tip at rest and +X where the chain bends;
 F(u) is P rotated by the shortest rotation of its +Y to the target's direction u, and toward a pole if there is one;
 R(d) brings the line root-tip at the distance d to that at rest, in the coordinates of P, and is continuous in d.
 """
@@ -19,7 +19,7 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 
 from ...core.model.constrained_chain import ConstrainedChain
 from ...core.model.joint_limits import JointLimits
-from ...core.optimise.shape_family import shape_family
+from ...core.within_limits.shape_family import shape_family
 from .bend_table import TABLE_STEPS
 
 Table = tuple[list[float], list[float], list[float]]

@@ -46,9 +46,9 @@ from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
-from ...core.optimise.bend_toward_pole import POINTED, pole_angle
-from ...core.optimise.least_rotation import PATIENCE
 from ...core.solvers.fabrik_solver import POLE_GAIN
+from ...core.within_limits.bend_toward_pole import POINTED, pole_angle
+from ...core.within_limits.least_rotation import PATIENCE
 from ..rig.bone_kinematics import basis_with, parent_frame, pose_matrices
 from ..rig.bone_rotations import bone_parent_frames, bone_rotations
 from ..rig.chain_bones import ChainBones, bone_matrices, chain_bases, read_pose

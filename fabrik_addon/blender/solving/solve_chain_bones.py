@@ -27,7 +27,7 @@ from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.quaternion_arrays import angle_between
 from ...core.model.chain_start import NearSolution
 from ...core.model.frame_transport import aim_frame
-from ...core.optimise.least_rotation import PATIENCE
+from ...core.within_limits.least_rotation import PATIENCE
 from ..rig.bone_kinematics import location_at
 from ..rig.bone_rotations import bone_rotations
 from ..rig.bone_stretch import read_links, stretched_settings

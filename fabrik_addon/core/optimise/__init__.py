@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Least squares on joint coordinates within joint limits, for a chain and for a tree.
+"""Least squares on joint coordinates within joint limits: steps and descents, for a chain and for a tree.
 
-Letters that mean the same in all of these modules:
+Letters that mean the same in these modules and in those of ``tasks``, ``trees`` and ``within_limits``:
 
 - q, the joint coordinates of a pose; q0, those of the reference pose; dq, their change in a step. There are N: of a
   bone with limits those of swing and twist that aren't locked, of a free bone of a tree the components of a rotation
@@ -17,6 +17,6 @@ Letters that mean the same in all of these modules:
 A Y is a tree of a trunk with two arms, each of three or four bones.
 
 In shapes J is the number of joints, not the Jacobian, B of bones that can rotate, L of bones with limits; ``...`` or F
-before these stands for the poses of a batch, not for the bound of a force. ``nearest_pose`` and ``constrained_reach``,
-with many starts of one chain, have shapes of their own.
+before these stands for the poses of a batch, not for the bound of a force. ``within_limits.nearest_pose``
+and ``constrained_reach``, with many starts of one chain, have shapes of their own.
 """

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..math.operations import Array
+from ..model.tree_state import State
+from ..tasks.orientation_task import OrientationTask
+from ..tasks.pole_task import PoleTask
+from ..tasks.position_task import PositionTask
+from ..tasks.task import Task
+from ..tasks.task_loss import Firmness
+from ..tasks.task_stack import TaskStack
+from ..tasks.tree_coordinates import TreeCoordinates
 from .exact_goals import ExactGoals, are_away, to_meet
 from .exact_steps import meet_all, within_change
 from .held_descent import TREE_STEPS, Ended
-from .pole_task import PoleTask
-from .task_loss import Firmness
-from .task_stack import TaskStack
-from .tasks import OrientationTask, PositionTask, State, Task
-from .tree_coordinates import TreeCoordinates
 from .weighted_descent import Beginning, least_cost
 from .weighted_solution import Descended, met_exactly, of_targets_alone
 

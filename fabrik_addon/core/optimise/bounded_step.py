@@ -14,9 +14,9 @@ import numpy as np
 
 from ..math.operations import Array
 from ..model.joint_limits import AT_LIMIT
+from ..model.tree_state import State
+from ..tasks.task_stack import TaskStack
 from .bounded_least_squares import BOUND_ROUNDS
-from .task_stack import TaskStack
-from .tasks import State
 
 _Found = TypeVar("_Found")
 

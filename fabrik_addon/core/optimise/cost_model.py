@@ -45,9 +45,9 @@ from numpy.typing import NDArray
 from ..math.operations import Array, Component
 from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS
 from ..model.tree_motions import TreeMotions
-from .task_loss import Loss
-from .task_stack import TaskStack
-from .tasks import State
+from ..model.tree_state import State
+from ..tasks.task_loss import Loss
+from ..tasks.task_stack import TaskStack
 
 NEAR_ELLIPSE = 0.5
 """Share of a swing's ellipse (``ellipse_share``) from which on the tangent at the ellipse bounds a step."""

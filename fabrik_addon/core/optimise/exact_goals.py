@@ -8,14 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import Component
-from .balance_task import BalanceTask
+from ..model.tree_state import State
+from ..tasks.balance_task import BalanceTask
+from ..tasks.look_at_task import LookAtTask
+from ..tasks.pole_task import PoleTask
+from ..tasks.position_task import PositionTask
+from ..tasks.swivel_task import SwivelTask
+from ..tasks.task import Task
+from ..tasks.task_loss import Firmness
+from ..tasks.task_stack import TaskStack
 from .held_descent import LONGEST
-from .look_at_task import LookAtTask
-from .pole_task import PoleTask
-from .swivel_task import SwivelTask
-from .task_loss import Firmness
-from .task_stack import TaskStack
-from .tasks import PositionTask, State, Task
 
 SHARE_WIDTH, LENGTH_WIDTH = 4.0 / 3.0, 10.0
 """Lengths of a residual, over ``Firmness.nearly_met``, that say how much of it is met exactly (``_share_met``)."""

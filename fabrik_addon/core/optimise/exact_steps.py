@@ -8,12 +8,12 @@ import numpy as np
 
 from ..math.factorisation import damped_inverse
 from ..math.operations import Array, Component, Condition
+from ..model.tree_state import State
+from ..tasks.floor_task import CONTACT, FloorTask
+from ..tasks.task_stack import TaskStack
 from .bounded_least_squares import BOUND_ROUNDS
 from .cost_model import bounds_of, product
-from .floor_task import CONTACT, FloorTask
 from .held_descent import descend_held
-from .task_stack import TaskStack
-from .tasks import State
 
 MEETING_STEPS = 6
 """Steps of ``meet_all`` at most. All of 630 frames of Rigify's human (bench row "bake-body"), with residuals of up to

@@ -31,13 +31,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..math.operations import Array
+from ..model.tree_state import State
+from ..tasks.pole_arc import PoleArc
+from ..tasks.pole_task import PoleTask
+from ..tasks.task_loss import OF_TREES, loss_of
+from ..tasks.task_stack import TaskStack
 from .bounded_step import bounded_step
 from .held_step import HeldStep
-from .pole_arc import PoleArc
-from .pole_task import PoleTask
-from .task_loss import OF_TREES, loss_of
-from .task_stack import TaskStack
-from .tasks import State
 
 TREE_STEPS = 80
 """Trials of Newton steps at most from one start, of both descents; a target that moves a little needs about five."""

@@ -24,7 +24,7 @@ import numpy as np
 from ..math.factorisation import damped_inverse
 from ..math.operations import Array
 from ..model.tree_motions import TreeMotions
-from .task_stack import TaskStack
+from ..tasks.task_stack import TaskStack
 
 ROUNDS, ENOUGH = 40, (3e-3, 3e-2)
 """Iterations of conjugate gradients at most, and the bounds of the share of the first gradient's length g at which they

@@ -15,10 +15,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ..math.operations import TINY, Array
+from ..model.tree_state import State
+from ..tasks.task_stack import TaskStack
 from .bounded_step import bounded_step
 from .damped_steps import LONGEST_DAMPED_STEP
-from .task_stack import TaskStack
-from .tasks import State
 
 FIRST_DAMPING = 1e-3
 """Damping of the first step. A rule without damping takes the share FIRST_DAMPING / damping of its step."""

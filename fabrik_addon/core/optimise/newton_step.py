@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..math.factorisation import positive_inverse
 from ..math.operations import Array, Component, Condition
+from ..tasks.task_stack import TaskStack
 from .cost_model import CostModel, product
-from .task_stack import TaskStack
 
 ACTIVE_SET_ROUNDS = 5
 """Solutions of one step at most, each with the active set that the one before led to."""

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import TINY, Array, Component, Condition
+from ..model.tree_state import State
+from ..tasks.task_loss import Firmness, loss_of
+from ..tasks.task_stack import TaskStack
 from .cost_model import PoseCost, cost_at, dot, forces_at, modelled, with_forces
 from .held_descent import LONGEST, Ended
 from .newton_step import Step, damped_step
-from .task_loss import Firmness, loss_of
-from .task_stack import TaskStack
-from .tasks import State
 
 FIRST_LAMBDA, LEAST_LAMBDA, MOST_LAMBDA = 1e-3, 1e-7, 1e8
 """lambda of the first step, its least value, and the one above which a descent ends."""

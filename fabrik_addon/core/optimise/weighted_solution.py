@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import Array
-from .balance_task import BalanceTask
+from ..model.tree_state import State
+from ..tasks.balance_task import BalanceTask
+from ..tasks.task_loss import OF_BODY, Firmness
+from ..tasks.task_stack import TaskStack
 from .exact_goals import ExactGoals, are_away, to_meet
 from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
 from .held_descent import TREE_STEPS, Ended
-from .task_loss import OF_BODY, Firmness
-from .task_stack import TaskStack
-from .tasks import State
 from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
 SHORT_STEP = 0.2

@@ -14,9 +14,9 @@ from ..math.operations import Operations, Vector
 from ..math.vectors import distance_between
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import ConstrainedChain
-from ..optimise.bend_toward_pole import POINTED, bend_toward_pole, pole_angle
-from ..optimise.constrained_reach import pose_of, reach_within_limits
 from ..problem import Options
+from ..within_limits.bend_toward_pole import POINTED, bend_toward_pole, pole_angle
+from ..within_limits.constrained_reach import pose_of, reach_within_limits
 from .solver import Solver, SolverResult
 
 POLE_GAIN = 0.9

@@ -27,9 +27,9 @@ from ..math.factorisation import damped_inverse
 from ..math.operations import TINY, Array, Component, Operations, Vector
 from ..math.vectors import dot, scale, subtract
 from ..optimise.bounded_least_squares import descend
-from ..optimise.constrained_reach import descend_off_the_line, reach_within_limits
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_freely
 from ..optimise.jacobian_steps import FIRST_DAMPING
+from ..within_limits.constrained_reach import descend_off_the_line, reach_within_limits
 from .solver import SolveFunction, Solver
 from .unconstrained import solve_iteratively
 

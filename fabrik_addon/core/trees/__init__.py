@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How one pose of a tree with several effectors is solved."""
+"""A solve of a tree with several effectors: its goals as tasks, its starts, its reference pose, and its solution."""

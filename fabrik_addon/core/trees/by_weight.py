@@ -3,23 +3,23 @@
 """The tasks of a body, of chains with pins, and of one chain: weighed against each other.
 
 A drag has one start; a press of Solve of a body whose tasks cost more than ``UNMET_COST`` is solved from others, too
-(``optimise.body_starts``).
+(``body_starts``).
 """
 
 import math
 
-from ..optimise.body_starts import other_starts
+from ..model.tree_state import State
 from ..optimise.cost_model import cost_at
 from ..optimise.held_descent import TREE_STEPS
-from ..optimise.pole_sides import bent_to_poles
-from ..optimise.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness, loss_of
-from ..optimise.task_stack import TaskStack
-from ..optimise.tasks import State
-from ..optimise.tree_problem import TreeProblem
 from ..optimise.weighted_descent import Beginning
 from ..optimise.weighted_solution import Descended, descend_by_weight
 from ..problem import Options
+from ..tasks.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness, loss_of
+from ..tasks.task_stack import TaskStack
+from .body_starts import other_starts
+from .pole_sides import bent_to_poles
 from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
+from .tree_problem import TreeProblem
 
 MOVE_STEPS = 12
 """Trials at most of a move of a body after the first one, whose next move goes on from there. With as few a chest that

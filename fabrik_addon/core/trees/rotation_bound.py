@@ -5,11 +5,11 @@
 import math
 
 from ..math.quaternion_arrays import largest_angle
+from ..model.tree_state import State
 from ..optimise.exact_steps import with_first_level_met
-from ..optimise.tasks import State
-from ..optimise.tree_problem import TreeProblem
 from ..problem import Options
 from .solution import TreeSolution, state_of_previous
+from .tree_problem import TreeProblem
 
 NEARLY_BEYOND, BEYOND = 2.5e-3, 8e-3
 """Distances of a solution by weight from a target, in the tree's units: up to the first ``Options.most_turn``

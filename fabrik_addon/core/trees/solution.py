@@ -10,13 +10,13 @@ from ..math.operations import Array, Vector
 from ..math.quaternions import Quaternion
 from ..math.vectors import scale
 from ..model.tree_start import StartTree, coordinates_of_tree
-from ..optimise.pole_sides import turned_to_poles
-from ..optimise.reference_pose import ReferencePose
-from ..optimise.task_stack import TaskStack
-from ..optimise.tasks import State
-from ..optimise.tree_problem import TreeProblem
+from ..model.tree_state import State
 from ..optimise.weighted_solution import Descended
 from ..problem import Status
+from ..tasks.task_stack import TaskStack
+from .pole_sides import turned_to_poles
+from .reference_pose import ReferencePose
+from .tree_problem import TreeProblem
 
 AS_GOOD = 0.9
 """Ratio of the angles to poles and rotations in another pose to those in this one, above which it is no better, and of

@@ -5,13 +5,13 @@
 1. Newton steps (``optimise.held_descent``) lead to the pose nearest to a reference pose among those that meet the
    tasks. They start from the reference pose, or from the solution of the frame or move before. So the pose is a
    function of the targets, and small changes of the targets change it by little. Chains that bend away from their poles
-   in the pose at hand are bent to these in the reference pose (``optimise.reference_pose``).
+   in the pose at hand are bent to these in the reference pose (``reference_pose``).
 2. Where tasks can't all be met they are weighed against each other and against the posture task
    (``optimise.weighted_solution``): targets pull with bounded forces (``solution._statuses`` names the cause).
 3. Where that ends in a local minimum short of the targets, or with a chain bent away from its pole, both start again
    from the reference pose, unless that was the first start, from FABRIK's pose (``fabrik.tree_passes``), and from poses
    with one number added to all coordinates of the bones. They don't after a frame that has missed a target, where a
-   target is beyond reach, nor where targets are proven to exclude each other (``optimise.reach_proof``): other starts
+   target is beyond reach, nor where targets are proven to exclude each other (``reach_proof``): other starts
    led to the same poses, and a press of Solve of Rigify's human whose hand is led low, with limits, took 76 ms instead
    of 38.
 """
@@ -25,16 +25,16 @@ from ..fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
 from ..math.operations import Vector
 from ..math.vectors import relative_to
 from ..model.tree_start import coordinates_of_tree
+from ..model.tree_state import State
 from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Ended, descend_held
-from ..optimise.pole_sides import bending_away, turned_to_poles
-from ..optimise.reference_pose import ReferencePose, reference_pose
-from ..optimise.task_loss import OF_TREES, OF_TREES_FROM_FAR
-from ..optimise.tasks import State
-from ..optimise.tree_problem import Level, TreeProblem, row_order
 from ..optimise.weighted_descent import NEAR, Beginning, least_cost
 from ..optimise.weighted_solution import Descended, met_exactly
 from ..problem import Options
+from ..tasks.task_loss import OF_TREES, OF_TREES_FROM_FAR
+from .pole_sides import bending_away, turned_to_poles
+from .reference_pose import ReferencePose, reference_pose
 from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
+from .tree_problem import Level, TreeProblem, row_order
 
 NEAR_STEPS = 12
 """Steps of ``held_descent`` at most from the solution of the frame before; the next frame goes on from there. Where a

@@ -21,10 +21,13 @@ from ..math.operations import ARRAY, SCALAR, Array, Component, Operations
 from ..math.quaternion_arrays import crossing
 from ..model.skeleton import Tree
 from ..model.tree_motions import TreeMotions
+from ..model.tree_state import State
 from .balance_task import BalanceTask
 from .floor_task import FloorTask
+from .orientation_task import OrientationTask
 from .pole_task import PoleTask
-from .tasks import OrientationTask, PositionTask, State, Task
+from .position_task import PositionTask
+from .task import Task
 from .tree_coordinates import TreeCoordinates
 
 

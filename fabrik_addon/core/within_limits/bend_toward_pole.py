@@ -15,7 +15,7 @@ from ..math.quaternions import conjugate, multiply
 from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
 from ..model.constrained_chain import ConstrainedPose, place
 from ..model.joint_limits import clamp, swing_twist
-from .bounded_least_squares import descend, shortened, step_within_limits, turning_axes
+from ..optimise.bounded_least_squares import descend, shortened, step_within_limits, turning_axes
 
 POLE_ROUNDS = 16
 """Rotations toward the pole at most; each is taken if it lessens the angle to the pole by 2 percent or more."""

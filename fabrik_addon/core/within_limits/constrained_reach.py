@@ -30,7 +30,7 @@ from ..math.vectors import angle_about, cross, distance_between, dot, gather_par
 from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, array_of, place
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
-from .bounded_least_squares import Descent, descend
+from ..optimise.bounded_least_squares import Descent, descend
 from .least_rotation import LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION, PATIENCE, Termination, rotate_least
 from .nearest_pose import NewtonSteps, nearest_poses
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..math.operations import Vector
 from ..model.skeleton import Tree
 from ..model.tree_start import StartTree
-from .tasks import PositionTask
+from ..tasks.position_task import PositionTask
 
 ROUNDING = 1e-12
 """Distance, in the tree's units, that is rounding."""

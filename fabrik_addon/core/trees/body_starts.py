@@ -17,7 +17,8 @@ from ..math.quaternions import IDENTITY, Quaternion, multiply, rotate
 from ..math.rigid_fit import fit_frame
 from ..model.joint_limits import hinge_axis
 from ..model.tree_start import coordinates_of_tree
-from .tasks import OrientationTask, State
+from ..model.tree_state import State
+from ..tasks.orientation_task import OrientationTask
 from .tree_problem import TreeProblem
 
 BEND = 0.6

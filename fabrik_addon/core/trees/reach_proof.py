@@ -19,7 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..model.skeleton import Tree
-from .tasks import PositionTask, State
+from ..model.tree_state import State
+from ..tasks.position_task import PositionTask
 
 STEPS, LENGTH = 20, 0.2
 """Steps of ascent at most, and the length of a step over that of the forces before it: of step k, from 0, divided by

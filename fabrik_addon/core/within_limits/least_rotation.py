@@ -17,7 +17,7 @@ from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import distance_between, dot, norm, subtract
 from ..model.constrained_chain import ConstrainedPose
 from ..model.joint_limits import SwingTwist
-from .bounded_least_squares import descend, shortened, step_within_limits
+from ..optimise.bounded_least_squares import descend, shortened, step_within_limits
 
 FIRST_ROTATION_DAMPING = 0.12
 """Damping of the first step, in units of the squared length: it falls with every step that helps."""

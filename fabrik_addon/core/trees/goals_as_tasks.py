@@ -15,13 +15,14 @@ from ..math.quaternions import rotation_fault
 from ..math.vectors import relative_to, scale
 from ..model.tree_start import StartTree
 from ..problem import Chain, Goals, Options
-from .balance_task import balance_task
-from .floor_task import floor_task
-from .look_at_task import look_at_task
-from .pole_task import POLE_FADE, POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
+from ..tasks.balance_task import balance_task
+from ..tasks.floor_task import floor_task
+from ..tasks.look_at_task import look_at_task
+from ..tasks.orientation_task import OrientationTask
+from ..tasks.pole_task import POLE_FADE, POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
+from ..tasks.position_task import PositionTask
+from ..tasks.swivel_task import swivel_task
 from .reach import excess_over_reach, lengths_between
-from .swivel_task import swivel_task
-from .tasks import OrientationTask, PositionTask
 from .tree_problem import UNSEEN_ANGLE, TreeProblem
 
 _Value = TypeVar("_Value")

@@ -4,11 +4,13 @@
 
 from typing import NamedTuple
 
-from .held_descent import TREE_STEPS, descend_held
+from ..model.tree_state import State
+from ..optimise.held_descent import TREE_STEPS, descend_held
+from ..tasks.position_task import PositionTask
+from ..tasks.task import Task
+from ..tasks.task_stack import TaskStack
+from ..tasks.tree_coordinates import TreeCoordinates
 from .pole_sides import bending_away, turned_to_poles
-from .task_stack import TaskStack
-from .tasks import PositionTask, State, Task
-from .tree_coordinates import TreeCoordinates
 from .tree_problem import TreeProblem
 
 

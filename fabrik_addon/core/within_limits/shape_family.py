@@ -26,7 +26,7 @@ from ..math.quaternions import ScalarQuaternion, conjugate, rotate
 from ..math.vectors import cross, dot, first_direction, norm
 from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, place
 from ..model.joint_limits import JointLimits, SwingTwist, clamp, rotation_of
-from .bounded_least_squares import jacobian_columns
+from ..optimise.bounded_least_squares import jacobian_columns
 
 STEP, LEAST_STEP = 0.04, 1e-5
 """Angle (radians) of a step along the path, of all joints together: the largest, and the one at which it ends."""

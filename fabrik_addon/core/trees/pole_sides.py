@@ -15,8 +15,8 @@ from ..math.rigid_fit import turned_by
 from ..math.vectors import relative_to
 from ..model.joint_limits import clamp, rotation_of, swing_twist
 from ..model.tree_start import coordinates_of_tree
-from .pole_task import PoleTask
-from .tasks import State
+from ..model.tree_state import State
+from ..tasks.pole_task import PoleTask
 from .tree_problem import TreeProblem
 
 WRONG_SIDE = 0.5 * math.pi

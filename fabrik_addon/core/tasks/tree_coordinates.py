@@ -16,7 +16,7 @@ import numpy as np
 
 from ..math.operations import TINY, Array
 from ..model.skeleton import Tree
-from .tasks import State
+from ..model.tree_state import State
 
 
 @dataclass(frozen=True)

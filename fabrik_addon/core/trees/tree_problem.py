@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 from ..math.operations import Array, Vector
 from ..model.skeleton import LEAST_POSTURE_WEIGHT, JointCoordinates
 from ..model.tree_start import StartTree
+from ..model.tree_state import State
 from ..problem import Goals
-from .balance_task import BalanceTask
-from .floor_task import FloorTask
-from .look_at_task import LookAtTask
-from .pole_task import POLE_ROUNDING, PoleTask
+from ..tasks.balance_task import BalanceTask
+from ..tasks.floor_task import FloorTask
+from ..tasks.look_at_task import LookAtTask
+from ..tasks.orientation_task import OrientationTask
+from ..tasks.pole_task import POLE_ROUNDING, PoleTask
+from ..tasks.position_task import PositionTask
+from ..tasks.swivel_task import SWIVEL_WEIGHT, SwivelTask
+from ..tasks.task import Task
+from ..tasks.task_stack import TaskStack
+from ..tasks.tree_coordinates import TreeCoordinates
 from .reach_proof import are_beyond_reach
-from .swivel_task import SWIVEL_WEIGHT, SwivelTask
-from .task_stack import TaskStack
-from .tasks import OrientationTask, PositionTask, State, Task
-from .tree_coordinates import TreeCoordinates
 
 FAR_BEYOND, LEAST_WEIGHT = 0.1, 0.04
 """Distance by which a target is beyond reach, in the tree's units, from which on it has the least weight, and the share
