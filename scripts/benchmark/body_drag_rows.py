@@ -14,12 +14,12 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
+from fabrik_addon.blender.bodies.body_balance import center_over_floor
+from fabrik_addon.blender.bodies.body_floor import sole_points_of
+from fabrik_addon.blender.bodies.body_snapshots import handle_of_bone
+from fabrik_addon.blender.bones.bone_limits import limits_of
+from fabrik_addon.blender.bones.rotation_channel import rotation_of
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from fabrik_addon.blender.rig.body_balance import center_over_floor
-from fabrik_addon.blender.rig.body_floor import sole_points_of
-from fabrik_addon.blender.rig.body_snapshots import handle_of_bone
-from fabrik_addon.blender.rig.bone_limits import limits_of
-from fabrik_addon.blender.rig.rotation_channel import rotation_of
 from fabrik_addon.blender.solving.chain_groups import Group, take_groups
 from fabrik_addon.blender.solving.solve_tree_bones import tree_goals
 from fabrik_addon.core import TreeSolution, solve_tree_components

@@ -18,11 +18,11 @@ import numpy as np
 from bpy.types import Object, PoseBone
 from mathutils import Matrix, Vector
 
+from fabrik_addon.blender.bodies.body_snapshots import Pull, take_body
+from fabrik_addon.blender.bones.bone_limits import limits_of
+from fabrik_addon.blender.bones.rotation_channel import Setting
 from fabrik_addon.blender.rig.body_properties import body_of
-from fabrik_addon.blender.rig.body_snapshots import Pull, take_body
-from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.rig.properties import settings_of
-from fabrik_addon.blender.rig.rotation_channel import Setting
 from fabrik_addon.blender.setup.make_body import make_body
 from fabrik_addon.blender.solving.solve_body import body_group
 from fabrik_addon.blender.solving.solve_chains import solve_chains, solve_group

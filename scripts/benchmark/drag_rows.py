@@ -12,8 +12,8 @@ import numpy as np
 from bpy.types import Object
 from mathutils import Euler, Quaternion, Vector
 
+from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.blender.drag import ChainDrag, Grab
-from fabrik_addon.blender.rig.bone_limits import limits_of
 from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.model.joint_limits import clamp_rotation, joint_limits
 

@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import Object, PoseBone
 from mathutils import Quaternion
 
-from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.blender.rig.properties import settings_of
 from fabrik_addon.blender.setup.usual_limits import limit_joint
 from fabrik_addon.core.math.operations import SCALAR

@@ -12,9 +12,9 @@ import pytest
 from bpy.types import Object
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.bodies.body_floor import sole_points_of
+from fabrik_addon.blender.bodies.planted_feet import upward
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from fabrik_addon.blender.rig.body_floor import sole_points_of
-from fabrik_addon.blender.rig.planted_feet import upward
 from tests.blender.rigs import metarig, update
 from tests.blender.test_body import PIN_DISTANCE, angle, frame, height, make_body, own_rotations, place, pull
 

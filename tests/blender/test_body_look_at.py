@@ -13,9 +13,9 @@ import pytest
 from bpy.types import Object
 from mathutils import Matrix, Quaternion, Vector
 
+from fabrik_addon.blender.bodies.body_look_at import EYE_CONE, look_of
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.blender.overlay.read_body import read_gaze
-from fabrik_addon.blender.rig.body_look_at import EYE_CONE, look_of
 from tests.blender.rigs import (
     Bone,
     enter_pose_mode,

@@ -12,9 +12,9 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Vector
 
+from fabrik_addon.blender.bones.bone_limits import limits_of
+from fabrik_addon.blender.bones.rotation_channel import rotation_of
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from fabrik_addon.blender.rig.bone_limits import limits_of
-from fabrik_addon.blender.rig.rotation_channel import rotation_of
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 from scripts.benchmark.body_reconstruction_rows import MOTION, Motion
 from tests.blender.rigs import metarig, update

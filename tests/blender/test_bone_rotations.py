@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mathutils import Quaternion
 
-from fabrik_addon.blender.rig.bone_rotations import transport_in_blender
+from fabrik_addon.blender.bones.bone_rotations import transport_in_blender
 from fabrik_addon.core import Pose, plain_chain, start_from
 from fabrik_addon.core.math.operations import SCALAR
 from tests.unit.chains import Array, random_pose, unit

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
+from fabrik_addon.blender.bones.rotation_channel import rotation_in_armature
 from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.drag.chain_drag import chain_to_grab
 from fabrik_addon.blender.drag.pose_mirror import mirrored_channels, own_matrix
-from fabrik_addon.blender.rig.rotation_channel import rotation_in_armature
 from fabrik_addon.core import FabrikError
 from scripts.benchmark.body_path_rows import make_human
 from scripts.benchmark.drag_rows import loop, make_limited_human

@@ -12,10 +12,10 @@ import pytest
 from bpy.types import Object
 from mathutils import Vector
 
+from fabrik_addon.blender.bones.control_bones import control_of, is_free_control
+from fabrik_addon.blender.bones.influences import switch_of
 from fabrik_addon.blender.drag import ChainDrag, Grab
 from fabrik_addon.blender.drag.bone_move import BoneMove
-from fabrik_addon.blender.rig.control_bones import control_of, is_free_control
-from fabrik_addon.blender.rig.influences import switch_of
 from fabrik_addon.blender.rig.limb import limb_of
 from fabrik_addon.core import FabrikError
 from tests.blender.rigs import (

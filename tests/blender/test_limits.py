@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Euler, Quaternion, Vector
 
-from fabrik_addon.blender.rig.bone_limits import left_by
+from fabrik_addon.blender.bones.bone_limits import left_by
 from scripts.benchmark.limit_sets import turn_by, violation
 from tests.blender.rigs import (
     ROTATION_MODES,

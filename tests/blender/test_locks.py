@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 
+from fabrik_addon.blender.bones.bone_limits import limits_of
+from fabrik_addon.blender.bones.feasible_channels import feasible_channel
 from fabrik_addon.blender.drag.base_drag import Grab
 from fabrik_addon.blender.drag.chain_drag import ChainDrag
-from fabrik_addon.blender.rig.bone_limits import limits_of
-from fabrik_addon.blender.rig.feasible_channels import feasible_channel
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from tests.blender.rigs import (
     CHANNELS,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mathutils import Vector
 
-from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.core import Goals, Options, Pose, plain_chain, solve
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, outside_by, rotation_of

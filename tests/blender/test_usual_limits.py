@@ -14,7 +14,7 @@ import pytest
 from bpy.types import PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
-from fabrik_addon.blender.rig.bone_limits import limits_of
+from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES, RANGES, limit_ball
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 from tests.blender.rigs import (

@@ -16,8 +16,8 @@ import numpy as np
 from ...core import Array, FabrikError
 from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
+from ..bones.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
 from ..rig.body_properties import body_of
-from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
 from ..rig.targets_and_poles import check_evaluated
 from .group_track import ChannelKey, UnreachedFrame, channel_of
 from .keyed_channels import key_channels, match_evaluated

@@ -20,7 +20,7 @@ from ..animation.animated_settings import animated_paths, animated_settings
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
-from ..rig.bone_stretch import ALIGNED
+from ..bones.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
 from ..rig.targets_and_poles import armature_to_world, position_in_world

@@ -26,11 +26,11 @@ from ...core.model.chain_start import NearSolution
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ...core.solve_chain import ComponentSolution
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
-from ..rig.bone_kinematics import rotates_rigidly
-from ..rig.bone_rotations import local_rotations, parent_frames
+from ..bones.bone_kinematics import rotates_rigidly
+from ..bones.bone_rotations import local_rotations, parent_frames
+from ..bones.overrides import is_active
+from ..bones.rotation_channel import rotation_in_armature, rotation_of
 from ..rig.chain_bones import ChainBones, chain_matrices
-from ..rig.overrides import is_active
-from ..rig.rotation_channel import rotation_in_armature, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.targets_and_poles import position_in_world
 from ..solving.chain_groups import Group

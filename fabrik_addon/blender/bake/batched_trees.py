@@ -23,10 +23,10 @@ from ...core import Array, Goals, Pose, TreeSolution, solve_tree_frames, start_t
 from ...core.math.quaternion_arrays import conjugate, multiply
 from ...core.solve_tree_frames import Frame
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
-from ..rig.bone_kinematics import location_at, rotates_rigidly
-from ..rig.bone_rotations import local_rotations, parent_frames
-from ..rig.bone_tree import NO_LENGTH, link_lengths, rest_frames_of
-from ..rig.rotation_channel import rotation_in_armature, rotation_of
+from ..bones.bone_kinematics import location_at, rotates_rigidly
+from ..bones.bone_rotations import local_rotations, parent_frames
+from ..bones.bone_tree import NO_LENGTH, link_lengths, rest_frames_of
+from ..bones.rotation_channel import rotation_in_armature, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.targets_and_poles import position_in_world
 from ..solving.chain_groups import Group

@@ -21,7 +21,7 @@ from ...core.math.quaternion_arrays import signed_alike
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..animation.evaluated_frames import Frames
 from ..animation.fcurves import Channel
-from ..rig.rotation_channel import channel_name, has_locks, nearest_values, rotation_from, rotation_of
+from ..bones.rotation_channel import channel_name, has_locks, nearest_values, rotation_from, rotation_of
 from ..solving.chain_groups import (
     Group,
     solving_order,

@@ -23,7 +23,7 @@ from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping, remapped
-from ..rig.rotation_channel import channel_name, nearest_values
+from ..bones.rotation_channel import channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..setup.add_chain import POLE_DISTANCE

@@ -24,8 +24,8 @@ import numpy as np
 from ...core import Status
 from ...core.math.quaternion_arrays import largest_angle
 from ..animation.evaluated_frames import frame_in_errors
+from ..bodies.body_snapshots import following_objects, take_body
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import following_objects, take_body
 from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.rotation_rate import RotationRate
 from ..solving.solve_body import body_group, eyes_of_solution

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from mathutils import Matrix, Quaternion, Vector
 
-from ..rig.bone_kinematics import basis_of, basis_with, pose_matrices, rotates_rigidly
-from ..rig.overrides import is_active
-from ..rig.rotation_channel import Channel, channel_for
+from ..bones.bone_kinematics import basis_of, basis_with, pose_matrices, rotates_rigidly
+from ..bones.overrides import is_active
+from ..bones.rotation_channel import Channel, channel_for
 from ..solving.write_channels import write_channels
 
 if TYPE_CHECKING:

@@ -36,14 +36,14 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..rig.bone_kinematics import pose_matrices, rotates_rigidly
+from ..bones.bone_kinematics import pose_matrices, rotates_rigidly
+from ..bones.overrides import is_active
+from ..bones.rotation_channel import has_locks
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
 from ..rig.last_results import forget_result
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
-from ..rig.overrides import is_active
 from ..rig.properties import FabrikChain, settings_of
-from ..rig.rotation_channel import has_locks
 from ..rig.snapshot import take_snapshot
 from ..rig.targets_and_poles import target_position
 from ..rig.wording import plain

@@ -24,7 +24,7 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..rig.armature_bones import ArmatureBones
+from ..bones.armature_bones import ArmatureBones
 from ..rig.chain_bones import bones_of_chain, spec_of
 from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers

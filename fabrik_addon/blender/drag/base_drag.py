@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ..rig.rotation_channel import channel_name
+from ..bones.rotation_channel import channel_name
 from ..rig.targets_and_poles import check_evaluated
 from .start_channels import StartChannels
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..rig.body_following import Follows
-from ..rig.control_bones import control_of, is_free_control
-from ..rig.influences import require_effect
+from ..bodies.body_following import Follows
+from ..bones.control_bones import control_of, is_free_control
+from ..bones.influences import require_effect
 from ..rig.limb import limb_of
 from ..rig.properties import settings_of
 from .base_drag import BaseDrag, Grab

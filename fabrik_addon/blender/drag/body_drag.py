@@ -16,10 +16,9 @@ from mathutils import Vector
 
 from ...core import Goals
 from ...core.math.quaternion_arrays import largest_angle
-from ..rig.body_following import Follows
-from ..rig.body_look_at import eye_channels
-from ..rig.body_properties import body_of
-from ..rig.body_snapshots import (
+from ..bodies.body_following import Follows
+from ..bodies.body_look_at import eye_channels
+from ..bodies.body_snapshots import (
     Pull,
     carried_rotation,
     find_handle,
@@ -29,8 +28,9 @@ from ..rig.body_snapshots import (
     take_body,
     turning_bones,
 )
-from ..rig.planted_feet import lifted_weight, upward_over_height
-from ..rig.rotation_channel import channel_name
+from ..bodies.planted_feet import lifted_weight, upward_over_height
+from ..bones.rotation_channel import channel_name
+from ..rig.body_properties import body_of
 from ..rig.targets_and_poles import armature_to_world
 from ..setup.body_handles import keep_pulls
 from ..solving.corrected_goals import (

@@ -12,14 +12,14 @@ from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
 from ...core.trees.tree_problem import UNSEEN_ANGLE
+from ..bodies.body_snapshots import Pull, find_handle
 from ..rig.body_properties import body_of
-from ..rig.body_snapshots import Pull, find_handle
 from .body_drag import BodyDrag
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
 
-    from ..rig.body_following import Follows
+    from ..bodies.body_following import Follows
     from ..solving.chain_groups import Group
 
 _BEND_NAMES = {'FOREARM': "an elbow", 'SHIN': "a knee"}

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..rig.bone_limits import limits_of
-from ..rig.feasible_channels import feasible_channel
-from ..rig.rotation_channel import Channel, rotation_of
+from ..bones.bone_limits import limits_of
+from ..bones.feasible_channels import feasible_channel
+from ..bones.rotation_channel import Channel, rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone

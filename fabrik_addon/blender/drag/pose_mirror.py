@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bpy.utils import flip_name
 from mathutils import Matrix
 
-from ..rig.rotation_channel import Channel, locked_channel_for, rotation_of
+from ..bones.rotation_channel import Channel, locked_channel_for, rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..rig.rotation_channel import Values
+from ..bones.rotation_channel import Values
 from ..solving.write_channels import differ, restore_channels
 
 if TYPE_CHECKING:

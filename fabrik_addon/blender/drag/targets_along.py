@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..bones.rotation_channel import channel_name
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import channel_name
 from ..rig.snapshot import Snapshot, take_snapshot
 from .pose_mirror import opposite_of
 

@@ -13,7 +13,7 @@ from bpy.types import Operator
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
-from ..rig.body_following import FOLLOWS_ITEMS
+from ..bodies.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.wording import counted, listed
 from ..translation.messages import report
@@ -135,7 +135,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
 
     def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
         """Begin at the place of the active bone's handle: the redo panel moves it from there."""
-        from ..rig.body_snapshots import find_handle, handle_place
+        from ..bodies.body_snapshots import find_handle, handle_place
 
         armature = context.object
         try:
@@ -149,8 +149,8 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         return self.execute(context)
 
     def run(self, context: Context) -> None:
+        from ..bodies.body_snapshots import Pull, find_handle, handle_bone
         from ..drag.mirrored_pull import other_side
-        from ..rig.body_snapshots import Pull, find_handle, handle_bone
         from ..rig.targets_and_poles import armature_to_world
         from ..setup.body_handles import keep_pulls
         from ..solving.solve_body import pull_body
@@ -194,7 +194,7 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
     bl_label = "Follow Objects"
 
     def run(self, context: Context) -> None:
-        from ..rig.body_snapshots import following_objects
+        from ..bodies.body_snapshots import following_objects
         from ..setup.body_look import look_at
         from ..solving.solve_body import pull_body
 

@@ -83,7 +83,7 @@ def body_handles(armature: Object, follows: str = 'BODY') -> list[Handle]:
 
 def balance_mark(armature: Object) -> list[Handle]:
     """READ: the mark below the center of mass of a body with balance, in another colour beside the planted feet."""
-    from ..rig.body_balance import center_over_floor
+    from ..bodies.body_balance import center_over_floor
 
     center = center_over_floor(armature) if body_of(armature).use_balance else None
     if center is None:

@@ -12,7 +12,7 @@ from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty
 from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
-from ..rig.body_following import FOLLOWS_ITEMS
+from ..bodies.body_following import FOLLOWS_ITEMS
 from ..translation.messages import report
 from .drag_operator import ModalDragOperator
 from .handle_operators import OfHandleMixin, follows_in_tool

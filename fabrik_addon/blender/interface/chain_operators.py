@@ -84,7 +84,7 @@ class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
         Raises:
             FabrikError: an armature with selected bones is in Rest Position.
         """
-        from ..rig.bone_selection import selected_tips, with_opposites
+        from ..bones.bone_selection import selected_tips, with_opposites
 
         active = context.object
         assert active is not None  # the poll asks for an armature

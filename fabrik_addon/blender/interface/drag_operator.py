@@ -12,7 +12,7 @@ from bpy.types import KeyMap, KeyMapItem, Operator
 from mathutils import Vector
 
 from ...core import FabrikError
-from ..rig.body_following import FOLLOWS_ITEMS
+from ..bodies.body_following import FOLLOWS_ITEMS
 from ..rig.body_properties import body_of
 from ..rig.properties import active_chain, chosen_chains, settings_of
 from ..translation.messages import in_interface, report
@@ -247,10 +247,10 @@ class POSE_OT_fabrik_drag(_DragOperator):
             layout.prop(self, "pins")
 
     def _begin(self, context: Context) -> BaseDrag:
+        from ..bodies.body_snapshots import find_handle
         from ..drag.begin_drag import begin_drag
         from ..drag.body_drag import BodyDrag
         from ..drag.chain_drag import ChainDrag
-        from ..rig.body_snapshots import find_handle
 
         armature, active = context.object, context.active_pose_bone
         if self.handle:

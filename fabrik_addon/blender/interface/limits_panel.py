@@ -36,7 +36,7 @@ def draw_limits(layout: UILayout, bones: Sequence[PoseBone]) -> None:
 
 def kind_of_joint(bone: PoseBone) -> str:
     """Return the kind of a bone's joint in words, from its IK settings and its Limit Rotation constraints."""
-    from ..rig.bone_limits import limits_of
+    from ..bones.bone_limits import limits_of
 
     lower, upper = limits_of(bone)
     free = [name for name, low, high in zip("XYZ", lower, upper, strict=True) if low < high]
@@ -52,7 +52,7 @@ def kind_of_joint(bone: PoseBone) -> str:
 
 def _draw_axes(layout: UILayout, bone: PoseBone) -> None:
     """Draw lock and limits of a bone's axes, as in Blender's own Inverse Kinematics panel."""
-    from ..rig.overrides import is_limit
+    from ..bones.overrides import is_limit
 
     column = layout.column(align=True)
     for name in "xyz":

@@ -77,7 +77,7 @@ class POSE_OT_fabrik_body_look(HasBodyMixin, Operator):
         layout.prop(self, "use_eyes")
 
     def run(self, context: Context) -> None:
-        from ..rig.body_look_at import head_holder
+        from ..bodies.body_look_at import head_holder
         from ..setup.body_look import look_at
 
         armature = context.object

@@ -13,12 +13,12 @@ import numpy as np
 
 from ...core import FabrikError
 from ..animation.animated_settings import is_taken_away
-from ..rig.bone_limits import Angles, euler_limits_of, stiffness_of
+from ..bones.bone_limits import Angles, euler_limits_of, stiffness_of
+from ..bones.rotation_channel import has_locks, rotation_locks
 from ..rig.chain_bones import ChainBones
 from ..rig.connected_chains import chains_of_tree
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import has_locks, rotation_locks
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..solving.chain_groups import Group, solving_order
 from .custom_properties import CONSTRAINT

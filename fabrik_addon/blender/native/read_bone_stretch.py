@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: which bones a native rig scales so that a chain's links lengthen and nothing else does.
 
-Blender hands a bone's stretch down as ``rig.bone_stretch`` says. So the first bone is scaled along Y, the others take
+Blender hands a bone's stretch down as ``bones.bone_stretch`` says. So the first bone is scaled along Y, the others take
 that over, and what hangs on the chain takes it back. Each bone's scale is multiplied by powers of one factor, whatever
 its own channels say.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from bpy.types import PoseBone
 
 from ...core import FabrikError
-from ..rig.bone_stretch import ALIGNED, NOTHING, SKEWING
+from ..bones.bone_stretch import ALIGNED, NOTHING, SKEWING
 from ..rig.chain_bones import ChainBones
 
 Powers = tuple[float, float, float]

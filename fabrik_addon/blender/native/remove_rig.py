@@ -10,9 +10,9 @@ import bpy
 from mathutils import Vector
 
 from ...core import FabrikError
+from ..bones.rotation_channel import Channel, channel_for
 from ..rig.library_items import is_from_library
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import Channel, channel_for
 from ..solving.stored_values import kept_values
 from ..solving.write_channels import write_channels
 from .custom_properties import CHAIN, CONSTRAINT, HAD_ANIMATION, MARK, SOLVER

@@ -13,8 +13,8 @@ from ...core import FabrikError
 from ...core.model.chain_start import limits_of_bones
 from ...core.model.joint_limits import JointLimits
 from ..animation.animated_settings import animated_paths
+from ..bones.rotation_channel import is_locked
 from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
-from ..rig.rotation_channel import is_locked
 from .limit_joints import Joints, constrained_joints_of
 from .read_bone_stretch import StretchedBones, read_stretched_bones
 from .rest_shape import RestShape, rest_shape

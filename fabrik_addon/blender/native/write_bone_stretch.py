@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import bpy
 
-from ..rig.bone_stretch import ALIGNED, SKEWING
+from ..bones.bone_stretch import ALIGNED, SKEWING
 from ..rig.modifier_inputs import Modifier, scale_outputs, set_output_name
 from .attribute_constraints import attribute_constraint, stretch_name
 from .custom_properties import INHERITED

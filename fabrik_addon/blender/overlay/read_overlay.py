@@ -20,11 +20,11 @@ import numpy as np
 from ...core import Array, FabrikError
 from ...core.math.operations import IntegerArray
 from ...core.model.joint_limits import JointLimits, axes_at_limit, joint_limits
-from ..rig.bone_limits import limits_of
+from ..bones.bone_limits import limits_of
+from ..bones.rotation_channel import rotation_of
 from ..rig.chain_bones import bones_of_chain
 from ..rig.last_results import results_of
 from ..rig.properties import settings_of
-from ..rig.rotation_channel import rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

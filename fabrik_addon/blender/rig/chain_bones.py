@@ -18,18 +18,18 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Chain, FabrikError, Pose
 from ...core.problem import PoleShape
-from .bone_kinematics import basis_with, pose_matrices, rotates_rigidly, shown_basis
-from .bone_limits import Limits, euler_limits_of, limits_of
-from .bone_stretch import Link, Stretch, read_links, read_stretch
-from .bone_tree import BoneTree, End, read_tree
-from .overrides import overrides_of
-from .rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
-from .shared_joints import one_bone_per_joint
+from ..bones.bone_kinematics import basis_with, pose_matrices, rotates_rigidly, shown_basis
+from ..bones.bone_limits import Limits, euler_limits_of, limits_of
+from ..bones.bone_stretch import Link, Stretch, read_links, read_stretch
+from ..bones.bone_tree import BoneTree, End, read_tree
+from ..bones.overrides import overrides_of
+from ..bones.rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
+from ..bones.shared_joints import one_bone_per_joint
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone
 
-    from .armature_bones import ArmatureBones
+    from ..bones.armature_bones import ArmatureBones
 
 
 ChainSettings: TypeAlias = Any

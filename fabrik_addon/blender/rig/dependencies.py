@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import bpy
 
 from ...core import FabrikError
+from ..bones.overrides import chain_constraints, constraint_goals, is_active
 from .chain_bones import ChainSettings, bones_of_chain
 from .modifier_inputs import group_inputs, input_value
-from .overrides import chain_constraints, constraint_goals, is_active
 
 if TYPE_CHECKING:
     from bpy.types import ID, Constraint, Depsgraph, FCurve, Object

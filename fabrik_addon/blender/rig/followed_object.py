@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Matrix
 
-from .rotation_channel import rotation_of
+from ..bones.rotation_channel import rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import Object

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from ..bones.overrides import overrides_of
 from .chain_bones import bones_of_chain
-from .overrides import overrides_of
 from .solved_state import SolvedState, read_state
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..bones.rotation_channel import is_locked
 from .body_properties import roles_of
-from .rotation_channel import is_locked
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object

@@ -14,9 +14,9 @@ from bpy.types import Context, Object, PropertyGroup
 
 from ...core import FabrikError, Status
 from ...core.solvers.names import SOLVER_NAMES
+from ..bones.bone_selection import select_and_show
 from .body_properties import FabrikBody
 from .bone_keys import key_of, name_now
-from .bone_selection import select_and_show
 from .property_updates import (
     OWN_CONTEXT,
     OverridableBoolProperty,
@@ -124,8 +124,8 @@ def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
 
 def _keep_offset(chain: FabrikChain, context: Context) -> None:
     """Take the offset at which enabling the rotation changes nothing, and the pole shape of the bones that bend now."""
+    from ..bones.rotation_channel import rotation_in_armature
     from .keep_bend import keep_bend_at_switch
-    from .rotation_channel import rotation_in_armature
 
     armature: Object = chain.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
     bone = armature.pose.bones.get(chain.tip)

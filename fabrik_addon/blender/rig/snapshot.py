@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from mathutils import Quaternion
 
 from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
-from .armature_bones import ArmatureBones
-from .bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
+from ..bones.armature_bones import ArmatureBones
+from ..bones.bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
+from ..bones.overrides import is_posed_by_native_rig, overrides_of
+from ..bones.rotation_channel import is_locked
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
-from .overrides import is_posed_by_native_rig, overrides_of
 from .pole_shape_text import read_pole_shape
-from .rotation_channel import is_locked
 from .stretched_pose import aimed_at_shown_links, shown_positions
 from .targets_and_poles import armature_to_world, read_goals
 

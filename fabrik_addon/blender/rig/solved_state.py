@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import Array, FabrikError
-from .bone_limits import UNLIMITED, limits_of
+from ..bones.bone_limits import UNLIMITED, limits_of
 from .chain_bones import ChainSettings, bones_of_chain
 
 if TYPE_CHECKING:

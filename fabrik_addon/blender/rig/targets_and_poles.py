@@ -13,10 +13,10 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
+from ..bones.overrides import overrides_of
+from ..bones.rotation_channel import is_finite, is_locked, rotation_in_armature
 from .chain_bones import ChainBones, ChainSettings, bones_of_chain
 from .dependencies import followed_bones, in_words
-from .overrides import overrides_of
-from .rotation_channel import is_finite, is_locked, rotation_in_armature
 from .stretched_pose import shown_positions
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mathutils import Matrix, Quaternion
 
-from .ancestors import with_ancestors
-from .bone_kinematics import basis_with, pose_matrices, shown_basis
-from .bone_limits import Limits, euler_limits_of, limits_with_pose
-from .bone_tree import BoneTree, End
-from .rotation_channel import has_locks, is_locked, rotation_of
-from .shared_joints import one_bone_per_joint, share_joint
+from ..bones.ancestors import with_ancestors
+from ..bones.bone_kinematics import basis_with, pose_matrices, shown_basis
+from ..bones.bone_limits import Limits, euler_limits_of, limits_with_pose
+from ..bones.bone_tree import BoneTree, End
+from ..bones.rotation_channel import has_locks, is_locked, rotation_of
+from ..bones.shared_joints import one_bone_per_joint, share_joint
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:

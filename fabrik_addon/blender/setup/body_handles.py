@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..bodies.body_snapshots import Pull, find_handle, turning_bones
 from ..rig.body_properties import body_of, note_offset
-from ..rig.body_snapshots import Pull, find_handle, turning_bones
 
 if TYPE_CHECKING:
     from bpy.types import Object

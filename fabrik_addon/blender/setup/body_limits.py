@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from mathutils import Vector
 
+from ..bodies.body_snapshots import turning_bones
+from ..bones.bone_limits import limits_of
 from ..rig.body_properties import FabrikPart, body_of
-from ..rig.body_snapshots import turning_bones
-from ..rig.bone_limits import limits_of
 from .override_limits import all_limits_of, kept_in_override, restore_limits
 from .usual_limits import HORIZONTAL_SHOULDER, RANGES, Ranges, limit_ball, limit_joint
 

@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..rig.body_look_at import look_of
+from ..bodies.body_look_at import look_of
+from ..bones.rotation_channel import Channel, channel_name, present_channel
 from ..rig.body_properties import FabrikBody, body_of
-from ..rig.rotation_channel import Channel, channel_name, present_channel
 from ..solving.solve_body import pull_body
 from ..solving.write_channels import differ, restore_channels, write_channels
 

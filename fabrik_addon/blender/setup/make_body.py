@@ -14,13 +14,13 @@ from mathutils import Vector
 from ...core import FabrikError
 from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
-from ..rig.body_directions import keep_directions
-from ..rig.body_look_at import LOOK_SETTINGS
+from ..bodies.body_directions import keep_directions
+from ..bodies.body_look_at import LOOK_SETTINGS
+from ..bones.overrides import bones_with_overrides
+from ..bones.rotation_channel import is_locked
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
 from ..rig.item_animation import animation_goes_along
 from ..rig.library_items import is_from_library
-from ..rig.overrides import bones_with_overrides
-from ..rig.rotation_channel import is_locked
 from ..rig.wording import listed
 from .body_limits import give_limits, take_limits_back
 from .recognise_rig import recognise_rig

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
+from ..bones.overrides import is_active
+from ..bones.rotation_channel import has_locks, rotation_of
 from ..rig.dependencies import moved_by
-from ..rig.overrides import is_active
-from ..rig.rotation_channel import has_locks, rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..rig.bone_limits import limits_of
-from ..rig.overrides import BODY_LIMITS
+from ..bones.bone_limits import limits_of
+from ..bones.overrides import BODY_LIMITS
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone

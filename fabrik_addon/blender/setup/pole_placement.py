@@ -17,7 +17,7 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from ...core import Array, Pose, pole_for
-from ..rig.bone_limits import limits_of
+from ..bones.bone_limits import limits_of
 from ..rig.chain_bones import ChainBones
 from ..rig.limb import KNEE_OR_ELBOW, SHORT_LINK, letters_of
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.body.part import OpenRole, Part, Recognition, Role, Side
 from ...core.body.recognise import recognise
-from ..rig.armature_bones import with_bones_below
+from ..bones.armature_bones import with_bones_below
+from ..bones.overrides import chain_constraints
+from ..bones.rotation_channel import is_locked
 from ..rig.body_properties import body_of
-from ..rig.overrides import chain_constraints
-from ..rig.rotation_channel import is_locked
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

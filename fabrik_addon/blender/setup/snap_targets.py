@@ -16,7 +16,7 @@ from ...core import Array, FabrikError, Pose, pole_for
 from ...core.fabrik.pole_shape import bend_angle_in_shape
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import angle_about, first_direction, rejection
-from ..rig.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature
+from ..bones.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...core import SOLVERS, FabrikError, solver_for_tree
-from ..rig.armature_bones import ArmatureBones
+from ..bones.armature_bones import ArmatureBones
 from ..rig.chain_bones import armature_of, check_root_moves
 from ..rig.snapshot import Snapshot, take_snapshot
 from .solve_tree_bones import ReadTree, take_tree

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...core import SOLVERS
 from ...core.model.joint_limits import joint_limits, outside_by
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.rotation_channel import rotation_from
+from ..bones.rotation_channel import rotation_from
 from ..rig.wording import plain
 from .solve_chain_bones import SolvedChain, solve_snapshot
 

@@ -49,11 +49,11 @@ from ...core.math.vectors import first_direction
 from ...core.solvers.fabrik_solver import POLE_GAIN
 from ...core.within_limits.bend_toward_pole import POINTED, pole_angle
 from ...core.within_limits.least_rotation import PATIENCE
-from ..rig.bone_kinematics import basis_with, parent_frame, pose_matrices
-from ..rig.bone_rotations import bone_parent_frames, bone_rotations
+from ..bones.bone_kinematics import basis_with, parent_frame, pose_matrices
+from ..bones.bone_rotations import bone_parent_frames, bone_rotations
+from ..bones.feasible_channels import feasible_channels, rotations_differ
+from ..bones.rotation_channel import Channel
 from ..rig.chain_bones import ChainBones, bone_matrices, chain_bases, read_pose
-from ..rig.feasible_channels import feasible_channels, rotations_differ
-from ..rig.rotation_channel import Channel
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone

@@ -15,9 +15,9 @@ from mathutils import Quaternion, Vector
 from ...core import Status
 from ...core.model.joint_limits import axes_at_limit, joint_limits
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.bone_limits import euler_limits_of, left_by
+from ..bones.bone_limits import euler_limits_of, left_by
+from ..bones.rotation_channel import has_locks, rotation_from
 from ..rig.last_results import Result
-from ..rig.rotation_channel import has_locks, rotation_from
 from ..rig.wording import length_text
 from .solve_chain_bones import SolvedChain
 

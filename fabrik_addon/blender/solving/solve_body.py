@@ -13,15 +13,15 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
-from ..rig.body_balance import center_over_floor, read_balance, read_support
-from ..rig.body_floor import read_floor
-from ..rig.body_following import Follows
-from ..rig.body_look_at import eye_channels, read_look_at
-from ..rig.body_snapshots import BodySnapshots, Pull, following_objects, rotation_name, take_body
-from ..rig.body_swivels import read_swivels
+from ..bodies.body_balance import center_over_floor, read_balance, read_support
+from ..bodies.body_floor import read_floor
+from ..bodies.body_following import Follows
+from ..bodies.body_look_at import eye_channels, read_look_at
+from ..bodies.body_snapshots import BodySnapshots, Pull, following_objects, rotation_name, take_body
+from ..bodies.body_swivels import read_swivels
+from ..bones.rotation_channel import Channel, Setting, is_locked
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
-from ..rig.rotation_channel import Channel, Setting, is_locked
 from ..rig.snapshot import Snapshot
 from ..rig.targets_and_poles import check_evaluated
 from .chain_groups import Group, order_of_tip

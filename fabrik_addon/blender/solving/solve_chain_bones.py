@@ -5,7 +5,7 @@
 The stages in their order:
 
 1. ``solve_components`` of the core: joints and frames in armature space.
-2. Local rotations from the frames (``rig.bone_rotations``).
+2. Local rotations from the frames (``bones.bone_rotations``).
 3. Where bones can't rotate freely (locks, shear), the projection onto what they can do (``constraint_projection``).
 4. Influence: ``slerp(q, q', influence)`` of each bone's own rotation, and the same share of stretch and root motion.
 5. Channels, as near to the present ones as their rotation mode allows.
@@ -28,11 +28,11 @@ from ...core.math.quaternion_arrays import angle_between
 from ...core.model.chain_start import NearSolution
 from ...core.model.frame_transport import aim_frame
 from ...core.within_limits.least_rotation import PATIENCE
-from ..rig.bone_kinematics import location_at
-from ..rig.bone_rotations import bone_rotations
-from ..rig.bone_stretch import read_links, stretched_settings
+from ..bones.bone_kinematics import location_at
+from ..bones.bone_rotations import bone_rotations
+from ..bones.bone_stretch import read_links, stretched_settings
+from ..bones.rotation_channel import Channel, Setting, locked_channel_for, nearest_values, rotation_from
 from ..rig.chain_bones import ChainBones, bone_matrices
-from ..rig.rotation_channel import Channel, Setting, locked_channel_for, nearest_values, rotation_from
 from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
 from .constraint_projection import (

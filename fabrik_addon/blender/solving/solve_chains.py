@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import Array, FabrikError, Goals, depends_on_near
+from ..bones.rotation_channel import Setting
 from ..rig.last_results import Result, keep_result
-from ..rig.rotation_channel import Setting
 from .chain_groups import Group, take_group, take_groups
 from .outcome import outcome_of
 from .solve_chain_bones import SolvedChain, solve_snapshot

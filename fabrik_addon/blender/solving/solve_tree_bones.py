@@ -34,12 +34,12 @@ from ...core import (
     start_tree,
 )
 from ...core.math.vectors import scale
-from ..rig.bone_kinematics import location_at
-from ..rig.bone_limits import limits_in_other_poses
-from ..rig.bone_rotations import bone_parent_frames, bone_rotations
-from ..rig.bone_tree import BoneTree, read_tree
-from ..rig.feasible_channels import feasible_channels, rotations_differ
-from ..rig.rotation_channel import Channel, present_channel, rotation_locks, rotation_of
+from ..bones.bone_kinematics import location_at
+from ..bones.bone_limits import limits_in_other_poses
+from ..bones.bone_rotations import bone_parent_frames, bone_rotations
+from ..bones.bone_tree import BoneTree, read_tree
+from ..bones.feasible_channels import feasible_channels, rotations_differ
+from ..bones.rotation_channel import Channel, present_channel, rotation_locks, rotation_of
 from ..rig.snapshot import Snapshot
 from ..rig.tree_of_chains import TreeBones, tree_bones, tree_matrices
 from .solve_chain_bones import SolvedChain

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from ..rig.rotation_channel import Values
+from ..bones.rotation_channel import Values
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone

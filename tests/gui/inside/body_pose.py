@@ -383,7 +383,7 @@ def local_view_without_the_body(is_on: bool) -> None:
 def balance_mark() -> tuple[Any, float]:
     """Where the mark of the balance is on the screen, and how far the center of mass is outside the feet."""
     rig = rig_now()
-    found = importlib.import_module(f"{MODULE}.fabrik_addon.blender.rig.body_balance").center_over_floor(rig)
+    found = importlib.import_module(f"{MODULE}.fabrik_addon.blender.bodies.body_balance").center_over_floor(rig)
     return pixel_of(found.on_floor), found.outside
 
 

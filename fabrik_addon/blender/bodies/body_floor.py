@@ -14,10 +14,10 @@ from mathutils import Vector
 from ...core import FabrikError, Floor
 from ...core.body.part import Role
 from ...core.body.posture import PULLED
-from .ancestors import with_ancestors
-from .armature_bones import with_bones_below
-from .body_properties import body_of
-from .targets_and_poles import armature_to_world
+from ..bones.ancestors import with_ancestors
+from ..bones.armature_bones import with_bones_below
+from ..rig.body_properties import body_of
+from ..rig.targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

@@ -13,9 +13,9 @@ from mathutils import Vector
 from ...core import Array, Swivel
 from ...core.body.arm_swivel import swivel_model
 from ...core.body.part import Role, Side
-from .ancestors import with_ancestors
-from .body_properties import body_of, roles_of
-from .bone_tree import BoneTree
+from ..bones.ancestors import with_ancestors
+from ..bones.bone_tree import BoneTree
+from ..rig.body_properties import body_of, roles_of
 from .planted_feet import upward
 
 if TYPE_CHECKING:

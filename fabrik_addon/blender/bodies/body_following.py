@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from .ancestors import with_ancestors
+from ..bones.ancestors import with_ancestors
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone

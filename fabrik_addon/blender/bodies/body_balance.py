@@ -15,8 +15,8 @@ from mathutils import Quaternion, Vector
 from ...core import Array, Balance
 from ...core.body.segment_masses import proximal_distance, shares_of_mass
 from ...core.math.convex_region import convex_hull, nearest_in_hull
-from .ancestors import with_ancestors
-from .body_properties import body_of
+from ..bones.ancestors import with_ancestors
+from ..rig.body_properties import body_of
 from .planted_feet import stance_of, upward
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from .body_properties import body_of
+from ..rig.body_properties import body_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone

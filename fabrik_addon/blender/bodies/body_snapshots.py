@@ -28,26 +28,26 @@ from ...core.body.posture import (
     POSTURE_WEIGHTS,
     PULLED,
 )
-from .ancestors import with_ancestors
-from .armature_bones import ArmatureBones
+from ..bones.ancestors import with_ancestors
+from ..bones.armature_bones import ArmatureBones
+from ..bones.influences import require_effect
+from ..bones.overrides import holder_of, overrides_of
+from ..bones.rotation_channel import is_finite, is_locked
+from ..bones.shared_joints import one_bone_per_joint
+from ..rig.body_properties import body_of
+from ..rig.chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
+from ..rig.dependencies import followed_bones
+from ..rig.followed_object import frame_at
+from ..rig.snapshot import Snapshot
+from ..rig.targets_and_poles import armature_to_world, check_evaluated
 from .body_following import Follows, following_bones
 from .body_look_at import Look, look_of
-from .body_properties import body_of
-from .chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
-from .dependencies import followed_bones
-from .followed_object import frame_at
-from .influences import require_effect
-from .overrides import holder_of, overrides_of
 from .planted_feet import lifted_weight, toes_of, upward, upward_over_height
-from .rotation_channel import is_finite, is_locked
-from .shared_joints import one_bone_per_joint
-from .snapshot import Snapshot
-from .targets_and_poles import armature_to_world, check_evaluated
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
-    from .body_properties import FabrikHandle
+    from ..rig.body_properties import FabrikHandle
 
 _SINGLE = {'HIPS', 'CHEST', 'HEAD', 'CLAVICLE', 'UPPER_ARM', 'FOREARM', 'HAND', 'THIGH', 'SHIN', 'FOOT'}
 """Roles of which only the first bone of several in a line turns: the others divide it for its twist."""

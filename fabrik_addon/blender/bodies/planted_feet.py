@@ -14,15 +14,15 @@ from mathutils import Vector
 from ...core.body.part import Role
 from ...core.body.posture import LETS_GO, LIFTED, PINNED
 from ...core.body.segment_masses import HALF_FOOT_BREADTH, HEEL
-from .armature_bones import with_bones_below
-from .body_properties import body_of, roles_of
-from .rotation_channel import is_locked
-from .targets_and_poles import armature_to_world
+from ..bones.armature_bones import with_bones_below
+from ..bones.rotation_channel import is_locked
+from ..rig.body_properties import body_of, roles_of
+from ..rig.targets_and_poles import armature_to_world
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-    from .body_properties import FabrikHandle
+    from ..rig.body_properties import FabrikHandle
 
 _ON_THE_FLOOR = 0.06
 """Height of a foot above the lowest one, over that of the skeleton at rest, up to which it stands on the floor.

@@ -16,14 +16,14 @@ from ...core import FabrikError, LookAt
 from ...core.body.bone_names import eye_side
 from ...core.body.part import Role, Side
 from ...core.body.posture import LOOKING
-from .ancestors import with_ancestors
-from .armature_bones import with_bones_below
+from ..bones.ancestors import with_ancestors
+from ..bones.armature_bones import with_bones_below
+from ..bones.overrides import bones_with_overrides
+from ..bones.rotation_channel import Channel, is_locked, locked_channel_for, rotation_of
+from ..rig.body_properties import body_of, roles_of
+from ..rig.dependencies import followed_bones
+from ..rig.targets_and_poles import armature_to_world, check_evaluated
 from .body_directions import directions_at_rest
-from .body_properties import body_of, roles_of
-from .dependencies import followed_bones
-from .overrides import bones_with_overrides
-from .rotation_channel import Channel, is_locked, locked_channel_for, rotation_of
-from .targets_and_poles import armature_to_world, check_evaluated
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
