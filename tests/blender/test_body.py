@@ -16,11 +16,11 @@ from bpy.types import Object, PoseBone
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.bodies.body_snapshots import Pull, handle_place
+from fabrik_addon.blender.bones import bone_limits
 from fabrik_addon.blender.drag.body_drag import MOST_SETTLE_STEPS, BodyDrag
 from fabrik_addon.blender.interface import body_panel, chain_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
-from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.setup import body_limits, recognise_rig
 from fabrik_addon.blender.setup import make_body as make_body_module
 from fabrik_addon.blender.setup.usual_limits import RANGES

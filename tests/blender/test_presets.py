@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from bpy.types import Object, Panel
 
+from fabrik_addon.blender.bones import bone_limits
 from fabrik_addon.blender.interface.chain_panel import VIEW3D_PT_fabrik_limits, VIEW3D_PT_fabrik_solver
 from fabrik_addon.blender.interface.presets import (
     _SOLVER_SETTINGS,
     VIEW3D_PT_fabrik_limit_presets,
     VIEW3D_PT_fabrik_solver_presets,
 )
-from fabrik_addon.blender.rig import bone_limits
 from fabrik_addon.blender.setup.override_limits import LIMIT_SETTINGS
 from tests.blender.rigs import make_empty, make_tail, metarig, overridden, set_chain
 
