@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from .model.chain_start import StartPose, start_from
     from .model.tree_start import StartTree, start_tree
     from .problem import Balance, Chain, Floor, Goals, LookAt, Options, Pose, Solution, Swivel, plain_chain
-    from .solve_chain import ComponentSolution, depends_on_near, solve, solve_components, with_root_fixed
+    from .solve_chain import depends_on_near, solve, solve_components, with_root_fixed
     from .solve_chain_frames import solve_chain_frames
     from .solve_tree import solve_tree_components
     from .solve_tree_frames import solve_tree_frames
     from .solvers.table import SOLVERS, solver_for, solver_for_tree
+    from .stages.stage import ComponentSolution
     from .trees.solution import TreeSolution
 
 _NAMES = {
@@ -30,11 +31,12 @@ _NAMES = {
     ".model.chain_start": "StartPose start_from",
     ".model.tree_start": "StartTree start_tree",
     ".problem": "Balance Chain Floor Goals LookAt Options Pose Solution Swivel plain_chain",
-    ".solve_chain": "ComponentSolution depends_on_near solve solve_components with_root_fixed",
+    ".solve_chain": "depends_on_near solve solve_components with_root_fixed",
     ".solve_chain_frames": "solve_chain_frames",
     ".solve_tree": "solve_tree_components",
     ".solve_tree_frames": "solve_tree_frames",
     ".solvers.table": "SOLVERS solver_for solver_for_tree",
+    ".stages.stage": "ComponentSolution",
     ".trees.solution": "TreeSolution",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

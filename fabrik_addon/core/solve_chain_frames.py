@@ -27,8 +27,9 @@ from .math.operations import Array
 from .math.quaternion_arrays import angle_between, conjugate, multiply
 from .model.chain_start import NearSolution, StartPose, start_from
 from .problem import Goals, Options
-from .solve_chain import ComponentSolution, batch_of, depends_on_near, joined, solve_components
+from .solve_chain import batch_of, depends_on_near, joined, solve_components
 from .solve_tree import each_pose
+from .stages.stage import ComponentSolution
 
 JUMP = 3.0
 """Largest rotation of a bone from one frame to the next, over the median one of the frames that move, from which on the

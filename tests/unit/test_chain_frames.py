@@ -12,7 +12,7 @@ import pytest
 from fabrik_addon.core import Chain, Goals, Options, Pose, solve_chain_frames, solve_components, start_from
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.model.chain_start import StartPose
-from fabrik_addon.core.solve_chain import ComponentSolution
+from fabrik_addon.core.stages.stage import ComponentSolution
 from scripts.benchmark.limit_sets import (
     ARM,
     CLAVICLE_ARM,

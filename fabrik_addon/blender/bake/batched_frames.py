@@ -24,7 +24,7 @@ from ...core.math.operations import ARRAY
 from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.chain_start import NearSolution
 from ...core.model.joint_limits import clamp_rotation, joint_limits
-from ...core.solve_chain import ComponentSolution
+from ...core.stages.stage import ComponentSolution
 from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..bones.bone_kinematics import rotates_rigidly
 from ..bones.bone_rotations import local_rotations, parent_frames

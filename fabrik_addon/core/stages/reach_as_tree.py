@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 FABRIK IK developers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rotation and pole of a chain within limits, as tasks of a tree."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..math.operations import Operations
+from ..model.chain_start import NearSolution, StartPose
+from ..model.tree_start import start_tree
+from ..problem import Goals, Options, Status
+from ..solve_tree import solve_tree_components
+from ..solvers.table import solver_for
+from ..trees.solution import TreeSolution, at_frames
+from .chain_goal import ChainGoal
+from .stage import ComponentSolution, Stage
+
+_MUCH_NEARER = 0.25
+"""Ratio of the errors of the pose without the rotation and of the pose that a descent has ended in, up to which the
+descent starts again from the first although it doesn't reach the target: that may be a jump of the bones."""
+
+
+def reach_as_tree(
+    after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
+) -> ComponentSolution:
+    """Bring a chain within limits to its target, and to rotation and pole as far as the tip stays as near to it.
+
+    They are tasks of a tree of this one chain (``solve_tree``), with the target before the others. Its descent starts
+
+    1. from ``StartPose.near`` where it is known: the solution of the move or frame before;
+    2. else from the pose at hand, if its tip is at the target;
+    3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
+       a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
+
+    A pole without a rotation comes here only where a solution near is known: from the pose at hand a second solve would
+    rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
+
+    The options' iterations bound the next stage alone.
+    """
+    chain = start.chain
+    solver_for(chain, options)  # which refuses chains that it can't solve, also where the next stage isn't needed
+    tree = start_tree(chain, start.pose)
+    goals = Goals(
+        np.array([goal.target]),
+        rotations=None if goal.rotation is None else np.array([goal.rotation]),
+        poles=None if goal.pole is None else np.array([goal.pole]),
+        pole_angles=np.array([goal.pole_angle]),
+        pole_shapes=(chain.pole_shape,),
+    )
+    alone = replace(options, moves_root=False, stretch_max=1.0, solver="FABRIK")
+
+    def descended(near: NearSolution) -> TreeSolution:
+        previous = at_frames(tree, [*near.frames, near.frames[-1]], near.forces)
+        return solve_tree_components(tree, goals, alone, previous)
+
+    begin, found, iterations = start.near, None, 0.0
+    if (
+        begin is None
+        and math.dist(goals.targets[0], start.pose.positions[-1]) <= options.tolerance * chain.total_length
+    ):
+        begin = NearSolution(start.frames[:-1])
+    if begin is not None:
+        found = descended(begin)
+        iterations += found.iterations
+    if found is None or found.status[0] not in (Status.REACHED, Status.OUT_OF_REACH):
+        plain = after(ops, start, goal._replace(rotation=None), options)
+        iterations += float(plain.iterations)
+        if found is None or plain.error <= max(options.tolerance, _MUCH_NEARER * found.error[0]):
+            found = descended(NearSolution(plain.frames))
+            iterations += found.iterations
+    frames = found.frames[:-1]
+    ended = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
+    near = NearSolution(ended, found.forces)
+    return ComponentSolution((), found.points, frames, found.error[0], iterations, found.status[0], 1.0, near)
