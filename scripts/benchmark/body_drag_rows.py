@@ -16,7 +16,7 @@ from mathutils import Vector
 
 from fabrik_addon.blender.bodies.body_balance import center_over_floor
 from fabrik_addon.blender.bodies.body_floor import sole_points_of
-from fabrik_addon.blender.bodies.body_snapshots import handle_of_bone
+from fabrik_addon.blender.bodies.handles import handle_of_bone
 from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.blender.bones.rotation_channel import rotation_of
 from fabrik_addon.blender.drag.body_drag import BodyDrag

@@ -14,7 +14,7 @@ from bpy.types import Bone
 from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
-from fabrik_addon.blender.bodies.body_snapshots import Pull
+from fabrik_addon.blender.bodies.handles import Pull
 from fabrik_addon.blender.solving.solve_body import pull_body
 
 from .blender_chain import view_layer

@@ -18,7 +18,8 @@ import numpy as np
 from bpy.types import Object, PoseBone
 from mathutils import Matrix, Vector
 
-from fabrik_addon.blender.bodies.body_snapshots import Pull, take_body
+from fabrik_addon.blender.bodies.body_snapshots import take_body
+from fabrik_addon.blender.bodies.handles import Pull
 from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.blender.bones.rotation_channel import Setting
 from fabrik_addon.blender.rig.body_properties import body_of

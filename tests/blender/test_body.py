@@ -15,7 +15,7 @@ import pytest
 from bpy.types import Object, PoseBone
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from fabrik_addon.blender.bodies.body_snapshots import Pull, handle_place
+from fabrik_addon.blender.bodies.handles import Pull, handle_place
 from fabrik_addon.blender.bones import bone_limits
 from fabrik_addon.blender.drag.body_drag import MOST_SETTLE_STEPS, BodyDrag
 from fabrik_addon.blender.interface import body_panel, chain_panel

@@ -13,7 +13,7 @@ from bpy.types import Object
 from mathutils import Matrix, Vector
 
 from fabrik_addon.blender.bodies.body_balance import masses_of, stance_of, upward
-from fabrik_addon.blender.bodies.body_snapshots import Pull
+from fabrik_addon.blender.bodies.handles import Pull
 from fabrik_addon.blender.interface.body_tool import balance_mark
 from fabrik_addon.blender.solving.solve_body import pull_body
 from fabrik_addon.core.math.convex_region import convex_hull, nearest_in_hull

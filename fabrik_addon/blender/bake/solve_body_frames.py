@@ -24,7 +24,8 @@ import numpy as np
 from ...core import Status
 from ...core.math.quaternion_arrays import largest_angle
 from ..animation.evaluated_frames import frame_in_errors
-from ..bodies.body_snapshots import following_objects, take_body
+from ..bodies.body_snapshots import take_body
+from ..bodies.handles import following_objects
 from ..rig.body_properties import body_of
 from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.rotation_rate import RotationRate

@@ -18,17 +18,11 @@ from ...core import Goals
 from ...core.math.quaternion_arrays import largest_angle
 from ..bodies.body_following import Follows
 from ..bodies.body_look_at import eye_channels
-from ..bodies.body_snapshots import (
-    Pull,
-    carried_rotation,
-    find_handle,
-    handle_bone,
-    handle_of_bone,
-    rotation_name,
-    take_body,
-    turning_bones,
-)
+from ..bodies.body_snapshots import take_body
+from ..bodies.handle_chains import carried_rotation, rotation_name
+from ..bodies.handles import Pull, find_handle, handle_bone, handle_of_bone
 from ..bodies.planted_feet import lifted_weight, upward_over_height
+from ..bodies.turning_bones import turning_bones
 from ..bones.rotation_channel import channel_name
 from ..rig.body_properties import body_of
 from ..rig.targets_and_poles import armature_to_world

@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
 from ...core.trees.tree_problem import UNSEEN_ANGLE
-from ..bodies.body_snapshots import Pull, find_handle
+from ..bodies.handles import Pull, find_handle
 from ..rig.body_properties import body_of
 from .body_drag import BodyDrag
 

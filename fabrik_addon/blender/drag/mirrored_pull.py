@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion, Vector
 
-from ..bodies.body_snapshots import Pull, turning_bones
+from ..bodies.handles import Pull
+from ..bodies.turning_bones import turning_bones
 from ..rig.body_properties import body_of
 from .pose_mirror import opposite_of
 

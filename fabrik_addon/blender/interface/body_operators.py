@@ -135,7 +135,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
 
     def invoke(self, context: Context, _event: Event) -> set[OperatorReturnItems]:
         """Begin at the place of the active bone's handle: the redo panel moves it from there."""
-        from ..bodies.body_snapshots import find_handle, handle_place
+        from ..bodies.handles import find_handle, handle_place
 
         armature = context.object
         try:
@@ -149,7 +149,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         return self.execute(context)
 
     def run(self, context: Context) -> None:
-        from ..bodies.body_snapshots import Pull, find_handle, handle_bone
+        from ..bodies.handles import Pull, find_handle, handle_bone
         from ..drag.mirrored_pull import other_side
         from ..rig.targets_and_poles import armature_to_world
         from ..setup.body_handles import keep_pulls
@@ -194,7 +194,7 @@ class POSE_OT_fabrik_body_follow(HasBodyMixin, Operator):
     bl_label = "Follow Objects"
 
     def run(self, context: Context) -> None:
-        from ..bodies.body_snapshots import following_objects
+        from ..bodies.handles import following_objects
         from ..setup.body_look import look_at
         from ..solving.solve_body import pull_body
 

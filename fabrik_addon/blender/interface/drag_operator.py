@@ -247,7 +247,7 @@ class POSE_OT_fabrik_drag(_DragOperator):
             layout.prop(self, "pins")
 
     def _begin(self, context: Context) -> BaseDrag:
-        from ..bodies.body_snapshots import find_handle
+        from ..bodies.handles import find_handle
         from ..drag.begin_drag import begin_drag
         from ..drag.body_drag import BodyDrag
         from ..drag.chain_drag import ChainDrag

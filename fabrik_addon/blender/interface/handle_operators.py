@@ -46,7 +46,7 @@ def is_tool_active(context: Context) -> bool:
 
 def handle_at(context: Context, event: Event) -> FabrikHandle | None:
     """READ: the handle of the active armature's body under the mouse, the nearest of several; None if none is shown."""
-    from ..bodies.body_snapshots import handle_place
+    from ..bodies.handles import handle_place
     from ..drag.view_projection import mouse_in, view_of
 
     if context.region is None or context.region_data is None or not can_show_handles(context):
@@ -95,7 +95,7 @@ class OfHandleMixin(HasBodyMixin):
         Raises:
             FabrikError: there is none.
         """
-        from ..bodies.body_snapshots import find_handle
+        from ..bodies.handles import find_handle
 
         active = context.active_pose_bone
         handle = find_handle(context.object, self.handle or ("" if active is None else active.name))
@@ -110,7 +110,7 @@ class POSE_OT_fabrik_handle_select(OfHandleMixin, Operator):
     bl_label = "Select Handle"
 
     def run(self, context: Context) -> None:
-        from ..bodies.body_snapshots import handle_bone
+        from ..bodies.handles import handle_bone
         from ..bones.bone_selection import select_and_show
 
         body, handle = body_of(context.object), self.chosen_handle(context)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ..bodies.body_snapshots import Pull, find_handle, turning_bones
+from ..bodies.handles import Pull, find_handle
+from ..bodies.turning_bones import turning_bones
 from ..rig.body_properties import body_of, note_offset
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Vector
 
-from ..bodies.body_snapshots import turning_bones
+from ..bodies.turning_bones import turning_bones
 from ..bones.bone_limits import limits_of
 from ..rig.body_properties import FabrikPart, body_of
 from .override_limits import all_limits_of, kept_in_override, restore_limits

@@ -17,8 +17,10 @@ from ..bodies.body_balance import center_over_floor, read_balance, read_support
 from ..bodies.body_floor import read_floor
 from ..bodies.body_following import Follows
 from ..bodies.body_look_at import eye_channels, read_look_at
-from ..bodies.body_snapshots import BodySnapshots, Pull, following_objects, rotation_name, take_body
+from ..bodies.body_snapshots import BodySnapshots, take_body
 from ..bodies.body_swivels import read_swivels
+from ..bodies.handle_chains import rotation_name
+from ..bodies.handles import Pull, following_objects
 from ..bones.rotation_channel import Channel, Setting, is_locked
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
