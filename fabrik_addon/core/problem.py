@@ -298,7 +298,7 @@ class Options:
     """Whether the root is translated where a target can't be reached: a chain's by the vector from tip to target, a
     tree's as least squares give it."""
     solver: str = "FABRIK"
-    """Name of the solver, one of ``solvers.SOLVERS``."""
+    """Name of the solver, one of ``solvers.table.SOLVERS``."""
     stretch_max: float = 1.0
     """Largest factor by which all links are lengthened where the tip can't reach its target otherwise; 1 is rigid."""
     most_turn: float = math.inf

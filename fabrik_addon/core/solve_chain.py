@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A solve, stage by stage: check, root that follows, stretch, rotation, position, status.
+"""A solve of one chain: its goals are checked, its stages (``stages``) are put together and run.
 
-Each stage but the last is a function that takes the stage after it as its first argument and calls it once or several
-times: ``reach_rotation`` first without the rotation and then without the last link, ``reach_as_tree`` without the
-rotation, ``stretch_links`` at the chain's own lengths, ``move_root`` with the root where it is.
-``reach_position`` is the last one. The stage of a goal that is not given is left out.
+A stage takes the stage after it as its first argument. ``move_root`` calls that with the root where it is,
+``stretch_links`` at the chain's own lengths, ``reach_rotation`` first without the rotation and then without the last
+link, ``reach_as_tree`` without the rotation and only where its own descent isn't enough. ``reach_position``, the last
+stage, has none after it. The stage of a goal that is not given is left out. Within limits ``reach_as_tree`` takes the
+place of ``reach_rotation``, or ``reach_rotation_clamped`` does for callers that solve again (``PATIENCE``).
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from .math.operations import ARRAY, SCALAR, Array, Component, quiet
+from .math.operations import ARRAY, SCALAR, joined, quiet
 from .model.chain_start import StartPose, start_from
 from .problem import Chain, Goals, Options, Pose, Solution
 from .solve_tree import each_pose, solve_trees
@@ -42,7 +43,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         options: iterations at most, error that counts as reached, and what else a chain may do.
 
     Returns:
-        pose, error, iterations and status, with the batch axes of pose and goals.
+        pose, error, iterations, status and stretch, with the batch axes of pose and goals.
 
     Raises:
         FabrikError: a number isn't finite or not in its range, a shape doesn't fit, or a desired rotation isn't a
@@ -53,14 +54,8 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
     solved = Pose(joined(found.points, found.batch), joined(frames, found.batch), pose.base)
-    error, iterations, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found[3:7])
+    error, iterations, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found.numbers)
     return Solution(solved, error, iterations.astype(int), status.astype(int), stretch)
-
-
-def joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
-    """Return an array (..., R, C) of R tuples of C components: the inverse of ``Operations.split``."""
-    array = np.array(rows, float)
-    return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0).reshape(*batch, *array.shape[:2])
 
 
 def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_OPTIONS) -> ComponentSolution:
@@ -91,8 +86,8 @@ def depends_on_near(chain: Chain, goals: Goals, options: Options) -> bool:
     """Tell whether the pose that is found depends on a solution near (``StartPose.near``).
 
     It does within limits: with a rotation, whatever the solver, and else with FABRIK, but for two bones with a pole,
-    which says where the elbow is. With each move of 258 drags of an arm and a leg from the pose at the drag's start as
-    many had a jump (46) as with each from the move before (48), in a thirtieth of the time.
+    which says where the elbow is. Of 258 drags of an arm and a leg with a pole 46 had a jump with each move solved from
+    the pose at the drag's start, and 48 with each solved from the move before, which takes 30 times as long.
     """
     if not chain.has_limits or goals.rotations is not None:
         return chain.has_limits
@@ -114,7 +109,7 @@ def batch_of(found: Sequence[ComponentSolution], start: StartPose) -> ComponentS
     columns = (
         ([one.points for one in found], (bones + 1, 3)),
         ([one.frames for one in found], (bones, 4)),
-        ([one[3:7] for one in found], (1, 4)),
+        ([one.numbers for one in found], (1, 4)),
     )
     points, frames, (numbers,) = (
         ARRAY.split(np.array(column, float).reshape(*batch, *shape), batch) for column, shape in columns

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A chain by itself at many frames of an animation.
 
-All frames are solved as one batch, each from its own pose: *alone*. A chain within limits that ``depends_on_near`` can
-also be *followed*: each frame is solved from the solution of the frame before. With the tip's rotation it always is;
-else it is where the bones jump alone, if the largest jump is clearly smaller then, and at least as many targets are
-reached. Closed paths of 81 frames, of six chains, and on how many bones jump (largest step over three times the median
-one):
+Frames are solved in one of two ways: *alone*, all as one batch, each from its own pose; or *followed*, each from the
+solution of the frame before. A chain within limits with a rotation of the tip is always followed. Another one that
+``depends_on_near`` is followed where its bones jump if the frames are solved alone, the largest jump is clearly smaller
+if they are followed, and at least as many targets are reached. Closed paths of 81 frames, of six chains, and on how
+many bones jump (largest step over three times the median one):
 
-| paths | number | alone | followed where they jump | largest step alone | largest step then |
+| paths | number | alone | followed where they jump | largest step alone | largest step followed |
 |---|---|---|---|---|---|
 | without a pole | 111 within reach | 17 | 16 | 53 degrees | 52 degrees |
 | without a pole | 111 partly beyond | 70 | 67 | 72 degrees | 61 degrees |
@@ -23,11 +23,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from .math.operations import Array
+from .math.operations import Array, joined
 from .math.quaternion_arrays import angle_between, conjugate, multiply
 from .model.chain_start import NearSolution, StartPose, start_from
 from .problem import Goals, Options
-from .solve_chain import batch_of, depends_on_near, joined, solve_components
+from .solve_chain import batch_of, depends_on_near, solve_components
 from .solve_tree import each_pose
 from .stages.stage import ComponentSolution
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several effectors of one tree: tasks are held where they can all be met, or weighed from the start (``trees``).
+"""Several effectors of one tree: tasks are held where they can all be met, or weighed against each other (``trees``).
 
 A chain by itself has a path of its own (``solve_chain``): 0.15 ms for ten bones, and as a tree 2.6 ms. Within limits
-it is solved as a tree for its rotation, and in drags and bakes for its pole (``solve_chain.reach_as_tree``).
+it is solved as a tree for its rotation, and in drags and bakes for its pole (``stages.reach_as_tree``).
 """
 
 import math
@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .fabrik.pole_shape import pole_joint_and_angle
 from .math.operations import Array
-from .math.quaternions import conjugate, multiply, rotate
-from .math.vectors import relative_to
 from .model.chain_start import batch_shape
 from .model.tree_start import StartTree, start_tree
 from .model.tree_state import State
@@ -106,7 +103,7 @@ def solve_tree_components(
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
     solver = solver_for_tree(options)
-    problem = tree_problem(start, with_shape_angles(start, goals), options)
+    problem = tree_problem(start, goals, options)
     present = problem.present
     found, reference = Descended(present, 0, True, None), None
     if not options.is_back and not problem.is_done(present):
@@ -126,49 +123,15 @@ def solve_tree_components(
 
 
 def present_if_as_good(problem: TreeProblem, found: State) -> State:
-    """Return the pose at hand where it meets the targets, and another has poles and rotations hardly better.
+    """Return the pose at hand where it meets the targets and the pose found is hardly nearer to poles and rotations.
 
-    The next solve would change it back. With a point to look at that is never done.
+    Else return the pose found. Without this the next solve would go back to the pose at hand. With a point to look at
+    it is always the pose found.
     """
     present = problem.present
     if problem.look_at is not None or not problem.is_met(present):
         return found
     return present if problem.angle_off(found) > AS_GOOD * problem.angle_off(present) else found
-
-
-def with_shape_angles(start: StartTree, goals: Goals) -> Goals:
-    """Return the goals, without batch axes, with the angles from pole to knee or elbow that pole shapes give.
-
-    The pole task of a chain with a pole shape is for the joint of the bend and its neighbours alone, at its angle in
-    the pose of the family at the target. The sum of all bends is at 180 degrees from the pole for Rigify's leg down to
-    its toe, and on its way to the pole's side while the target is lifted: bones rotated by 44 degrees in one of 30
-    steps there.
-    """
-    if goals.pole_shapes is None or goals.poles is None:
-        return goals
-    tree, tips = start.tree, start.chain.tips.tolist()
-    angles = np.zeros(len(tips)) if goals.pole_angles is None else np.array(goals.pole_angles, float)
-    bent = np.zeros(len(tips), np.int64)
-    for number, shape in enumerate(goals.pole_shapes):
-        way = start.way(start.chain.start_joints[number], tips[number])
-        end = (goals.targets[number] - np.array(start.root)) / start.unit
-        if goals.meets is not None and goals.meets[number] >= 0:
-            end = np.array(start.points[way[-1]])
-        is_rotated = goals.with_rotations is None or bool(goals.with_rotations[number])
-        if goals.rotations is not None and is_rotated and len(way) > 3:
-            # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
-            link = relative_to(start.points[way[-1]], start.points[way[-2]], 1.0)
-            desired = tuple(goals.rotations[number].tolist())
-            end = end - np.array(rotate(multiply(desired, conjugate(start.frames[way[-2]])), link))
-            way = way[:-1]
-        first, second = start.points[way[0]], start.points[way[1]]
-        seen = tuple((end - first).tolist()), relative_to(second, first, 1.0)
-        pole = tuple(((goals.poles[number] - np.array(start.root)) / start.unit - first).tolist())
-        links = tuple(tree.lengths[joint] for joint in way[1:])
-        angle = float(angles[number])
-        if 3 <= len(shape) == len(links) and all(map(math.isfinite, (*seen[0], *pole, angle))):
-            bent[number], angles[number] = pole_joint_and_angle(shape, links, seen, pole, angle)
-    return replace(goals, pole_angles=angles, pole_joints=bent)
 
 
 def _stepped(problem: TreeProblem, present: State, options: Options, rule: StackedRule) -> tuple[State, int]:

@@ -12,8 +12,9 @@ Of a tree whose tasks are weighed against each other (``is_weighed``):
    and are solved as one batch (``optimise.batched_descent``).
 3. The frames that are left are solved one after another, each from the solution of the frame before.
 
-The frames of other trees are solved one after another, each from the solution of the frame before: a twentieth of the
-time from the frame's own pose (bench row "bake-body").
+The frames of other trees, and all frames with a Jacobian method, are solved one after another, each from the solution
+of the frame before, which takes a twentieth of the time that solving from the frame's own pose takes (bench row
+"bake-body"). The goals of the first frame say for all of them whether tasks are weighed.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from .math.quaternion_arrays import angle_between
 from .model.tree_start import StartTree
 from .optimise.batched_descent import are_alike, descend_between
 from .problem import Goals, Options
-from .solve_tree import present_if_as_good, solve_tree_components, with_shape_angles
+from .solve_tree import present_if_as_good, solve_tree_components
 from .solvers.table import solver_for_tree
 from .trees.by_weight import firmness_of
 from .trees.goals_as_tasks import is_weighed, tree_problem
@@ -44,7 +45,13 @@ Frame: TypeAlias = tuple[StartTree, Goals]
 def solve_tree_frames(
     frames: Sequence[Frame], options: Options, first_solution: TreeSolution | None = None
 ) -> list[TreeSolution]:
-    """Pose a tree at many frames so that its effectors are at their targets."""
+    """Pose a tree at many frames so that its effectors are at their targets.
+
+    Args:
+        frames: poses and goals.
+        options: the same for all frames.
+        first_solution: of the first frame, if that is solved already; the list returned begins with it.
+    """
     found: list[TreeSolution] = [] if first_solution is None else [first_solution]
     weighed = [is_weighed(start.chain, goals) for start, goals in frames[:1]]
     is_batched = any(weighed) and solver_for_tree(options).stacked is None
@@ -72,7 +79,7 @@ def _solved_between(
     Returns:
         the solutions, None of frames that have to be solved alone; an empty list where all have to be.
     """
-    problems = [tree_problem(start, with_shape_angles(start, goals), options) for start, goals in frames]
+    problems = [tree_problem(start, goals, options) for start, goals in frames]
     before, first = (state_before(problems[0], solution) for solution in found[-2:])
     after = state_before(problems[-1], last)
     inner = problems[1:-1]

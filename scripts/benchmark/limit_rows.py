@@ -31,8 +31,7 @@ from fabrik_addon.core import (
     start_from,
 )
 from fabrik_addon.core.math.operations import ARRAY, quiet
-from fabrik_addon.core.model.constrained_chain import place
-from fabrik_addon.core.within_limits.constrained_reach import coordinates_of
+from fabrik_addon.core.model.constrained_chain import coordinates_of, place
 from fabrik_addon.core.within_limits.least_rotation import Termination, rotate_least
 
 from .blender_chain import (

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Pose, Status, plain_chain, solve, solve_components, start_from
 from fabrik_addon.core.math.operations import SCALAR
-from fabrik_addon.core.model.constrained_chain import place
+from fabrik_addon.core.model.constrained_chain import place, pose_of
 from fabrik_addon.core.model.joint_limits import swing_twist
-from fabrik_addon.core.within_limits.bend_toward_pole import bend_toward_pole, pole_angle, pole_gradient
-from fabrik_addon.core.within_limits.constrained_reach import pose_of
+from fabrik_addon.core.within_limits.bend_toward_pole import angle_to_pole, bend_toward_pole, inner_joints_gradient
 from scripts.benchmark.limit_sets import (
     CLAVICLE_ARM,
     LEG_AND_FOOT,
@@ -47,7 +46,7 @@ def test_the_bend_moves_with_each_axis_as_a_step_believes(seed: int, count: int)
     swings = [swing_twist(SCALAR, tuple(q)) for q in coordinates.tolist()]
     onward = unit(rng.normal(size=3))
     free = [(j, axis) for j, limits in enumerate(core.limits) for axis in range(3) if not limits.locked[axis]]
-    gradient = pole_gradient(SCALAR, place(SCALAR, core, swings), tuple(onward.tolist()))
+    gradient = inner_joints_gradient(SCALAR, place(SCALAR, core, swings), tuple(onward.tolist()))
     slopes = dict(zip(free, gradient, strict=True))
     step = 1e-6
     for j, turn in enumerate(swings):
@@ -129,7 +128,7 @@ def test_a_nearly_straight_chain_with_a_free_root_points_at_its_pole(bend: float
     seen = [tuple((0.5 * point).tolist()) for point in (tip, pole)]
     placed = bend_toward_pole(SCALAR, pose_of(SCALAR, core, start.frames), seen[0], seen[1], 1e-4)
     assert np.linalg.norm(np.array(placed.joints[-1]) - seen[0]) < 1e-4
-    assert np.degrees(pole_angle(SCALAR, placed.joints, *seen)) < 0.1
+    assert np.degrees(angle_to_pole(SCALAR, placed.joints, *seen)) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from fabrik_addon.core import start_from
 from fabrik_addon.core.fabrik.passes import links_of
 from fabrik_addon.core.math.operations import SCALAR, Point
+from fabrik_addon.core.model.constrained_chain import pose_of
 from fabrik_addon.core.solvers.ccd import LARGEST_CCD_ROTATION, ccd_sweep, rotate_within_limits
-from fabrik_addon.core.within_limits.constrained_reach import pose_of
 from tests.unit.chains import Array, link_lengths, random_pose, seeds, unit
 from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, Status, plain_chain, solve, start_from
 from fabrik_addon.core.math.operations import SCALAR
+from fabrik_addon.core.model.constrained_chain import pose_of
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.optimise.damped_steps import DAMPED, FreeChain, Rule, descend_freely
 from fabrik_addon.core.solvers.jacobian import JACOBIAN_TRANSPOSE, PINV, TRANSPOSE
 from fabrik_addon.core.within_limits import constrained_reach
-from fabrik_addon.core.within_limits.constrained_reach import pose_of
 from tests.unit.chains import Array, random_pose, seeds, unit
 from tests.unit.constrained_chains import feasible_pose, random_constrained_chain
 

@@ -47,7 +47,7 @@ from ...core.math.factorisation import damped_inverse
 from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
 from ...core.solvers.fabrik_solver import POLE_GAIN
-from ...core.within_limits.bend_toward_pole import POINTED, pole_angle
+from ...core.within_limits.bend_toward_pole import POINTED, angle_to_pole
 from ...core.within_limits.least_rotation import PATIENCE
 from ..bones.bone_kinematics import basis_with, parent_frame, pose_matrices
 from ..bones.bone_rotations import bone_parent_frames, bone_rotations
@@ -299,7 +299,7 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
     if shape and len(shape) == len(joints) - 1:
         links = np.linalg.norm(np.diff(points[:-1], axis=0), axis=1).tolist()
         shaped = reach_in_shape(SCALAR, shape, links, min(math.hypot(*joints[-1]), NEARLY_STRAIGHT))
-    return float(cast(float, pole_angle(SCALAR, joints, joints[-1], pole, shaped)))
+    return float(cast(float, angle_to_pole(SCALAR, joints, joints[-1], pole, shaped)))
 
 
 class _FeasiblePose(NamedTuple):

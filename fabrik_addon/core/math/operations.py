@@ -307,3 +307,9 @@ SCALAR = cast(Operations, ScalarOps())
 
 ARRAY = cast(Operations, ArrayOps())
 """Operations on arrays (B,): B poses."""
+
+
+def joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
+    """Return an array (..., R, C) of R tuples of C components: the inverse of ``Operations.split``."""
+    array = np.array(rows, float)
+    return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0).reshape(*batch, *array.shape[:2])

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..math.operations import Array, Component, Condition, Operations, Selection, Vector
 from ..math.quaternion_arrays import to_matrices
-from ..math.quaternions import Quaternion, multiply, rotate
+from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.vectors import choose_each, gather_parts
 from .constrained_chain_arrays import Bones, free_axes
-from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, rotation_of
+from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, rotation_of, swing_twist
 
 
 @dataclass(frozen=True)
@@ -145,3 +145,24 @@ def place(ops: Operations, chain: ConstrainedChain, coordinates: Sequence[SwingT
         frames.append(frame)
         joints.append((x, y, z))
     return ConstrainedPose(chain, coordinates, parents, frames, joints)
+
+
+def coordinates_of(ops: Operations, chain: ConstrainedChain, frames: Sequence[Quaternion]) -> list[SwingTwist]:
+    """Return the joint coordinates within limits nearest to frames, in order from the root to the tip.
+
+    The parent frame of each bone is computed from its parent's joint coordinates, as in
+    ``tree_start.coordinates_of_tree``.
+    """
+    coordinates = []
+    frame: Quaternion | None = None
+    for rest, inherits, limits, desired in zip(chain.rests, chain.inherits, chain.limits, frames, strict=False):
+        parent_frame = multiply(frame, rest) if inherits and frame is not None else rest
+        own = clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent_frame), desired)))
+        coordinates.append(own)
+        frame = multiply(parent_frame, rotation_of(ops, own))
+    return coordinates
+
+
+def pose_of(ops: Operations, chain: ConstrainedChain, frames: Sequence[Quaternion]) -> ConstrainedPose:
+    """Return the pose with the joint coordinates nearest to frames (``coordinates_of``)."""
+    return place(ops, chain, coordinates_of(ops, chain, frames))

@@ -17,6 +17,6 @@ Letters that mean the same in these modules and in those of ``tasks``, ``trees``
 A Y is a tree of a trunk with two arms, each of three or four bones.
 
 In shapes J is the number of joints, not the Jacobian, B of bones that can rotate, L of bones with limits; ``...`` or F
-before these stands for the poses of a batch, not for the bound of a force. ``within_limits.nearest_pose``
-and ``constrained_reach``, with many starts of one chain, have shapes of their own.
+before these stands for the poses of a batch, not for the bound of a force. In ``within_limits`` the modules
+``nearest_pose``, ``constrained_reach`` and ``shape_family`` have letters and shapes of their own.
 """

@@ -22,7 +22,7 @@ from ..math.quaternions import Quaternion, conjugate, from_to, identity_of, mult
 from ..math.vectors import angle_about, choose_parts, distance_between, dot, norm, onward
 from ..model.constrained_chain import ConstrainedPose, place
 from ..model.joint_limits import SwingTwist, angle_within, clamp, hinge_axis, rotation_of, swing_twist
-from ..within_limits.constrained_reach import descend_off_the_line
+from ..within_limits.off_the_line import descend_off_the_line
 from .solver import Solver
 from .unconstrained import solve_iteratively
 

@@ -13,10 +13,10 @@ from ..goals.pole import POSITION_NOISE
 from ..math.operations import Operations, Vector
 from ..math.vectors import distance_between
 from ..model.chain_start import StartPose
-from ..model.constrained_chain import ConstrainedChain
+from ..model.constrained_chain import ConstrainedChain, pose_of
 from ..problem import Options
-from ..within_limits.bend_toward_pole import POINTED, bend_toward_pole, pole_angle
-from ..within_limits.constrained_reach import pose_of, reach_within_limits
+from ..within_limits.bend_toward_pole import POINTED, angle_to_pole, bend_toward_pole
+from ..within_limits.constrained_reach import reach_within_limits
 from .solver import Solver, SolverResult
 
 POLE_GAIN = 0.9
@@ -69,13 +69,13 @@ def _solve_with_pole(
     at_target = present_error <= tolerance
     if ops.any(at_target):
         bent = bend_toward_pole(ops, present, target, pole, tolerance, shaped)
-        if ops.all(at_target & (pole_angle(ops, bent.joints, target, pole, shaped) <= POINTED)):
+        if ops.all(at_target & (angle_to_pole(ops, bent.joints, target, pole, shaped) <= POINTED)):
             return SolverResult(bent.joints, bent.frames, 0.0 * present_error)
     pose, error, count = reach_within_limits(ops, from_fabrik, target, tolerance, options.iterations)
     was_as_near = (error > tolerance) & (present_error < error + POSITION_NOISE)
     pose = bend_toward_pole(ops, present.where(ops, was_as_near, pose), target, pole, tolerance, shaped)
-    bent_angle = pole_angle(ops, bent.joints, target, pole, shaped)
-    stays = at_target & (POLE_GAIN * bent_angle <= pole_angle(ops, pose.joints, target, pole, shaped))
+    bent_angle = angle_to_pole(ops, bent.joints, target, pole, shaped)
+    stays = at_target & (POLE_GAIN * bent_angle <= angle_to_pole(ops, pose.joints, target, pole, shaped))
     pose = bent.where(ops, stays, pose)
     return SolverResult(pose.joints, pose.frames, count)
 

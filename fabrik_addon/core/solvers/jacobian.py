@@ -29,7 +29,8 @@ from ..math.vectors import dot, scale, subtract
 from ..optimise.bounded_least_squares import descend
 from ..optimise.damped_steps import DAMPED, FreeChain, Rule, Symmetric, descend_freely
 from ..optimise.jacobian_steps import FIRST_DAMPING
-from ..within_limits.constrained_reach import descend_off_the_line, reach_within_limits
+from ..within_limits.constrained_reach import reach_within_limits
+from ..within_limits.off_the_line import descend_off_the_line
 from .solver import SolveFunction, Solver
 from .unconstrained import solve_iteratively
 

@@ -25,11 +25,11 @@ from ..math.vectors import (
     scale,
 )
 from ..model.chain_start import StartPose
-from ..model.constrained_chain import ConstrainedChain, place
+from ..model.constrained_chain import ConstrainedChain, coordinates_of, place
 from ..model.joint_limits import SwingTwist, angle_within, hinge_axis, swing_twist
 from ..problem import Chain, Options
 from ..within_limits.bend_toward_pole import bend_toward_pole
-from ..within_limits.constrained_reach import coordinates_of, reach_within_limits
+from ..within_limits.constrained_reach import reach_within_limits
 from .solver import Solver, SolverResult
 
 _CLAMP_ROUNDING = 1e-12

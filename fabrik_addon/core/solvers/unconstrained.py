@@ -33,10 +33,10 @@ from ..math.vectors import (
     vectors_of,
 )
 from ..model.chain_start import StartPose
+from ..model.constrained_chain import pose_of
 from ..optimise.bounded_least_squares import Descent
 from ..problem import Options
 from ..within_limits.bend_toward_pole import bend_toward_pole
-from ..within_limits.constrained_reach import pose_of
 from .solver import SolverResult
 
 Iterate: TypeAlias = Callable[[Operations, ReachProblem], tuple[list[Vector], Component]]

@@ -15,8 +15,8 @@ from .stage import ComponentSolution, Stage
 def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
     """Solve with the root fixed, then shift the whole chain by the vector from its tip to its target.
 
-    A chain whose error is within the tolerance isn't shifted. The chain of every batch item ends at its target, so its
-    status is ``REACHED``.
+    A chain whose error is within the tolerance isn't shifted. The chain of every batch item ends within the tolerance
+    of its target, so its status is ``REACHED``.
     """
     found = after(ops, start, *goal_with_root_fixed(ops, start, goal, options))
     tip = found.points[-1]
@@ -31,11 +31,13 @@ def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, 
 def goal_with_root_fixed(
     ops: Operations, start: StartPose, goal: ChainGoal, options: Options
 ) -> tuple[ChainGoal, Options]:
-    """Return a goal at most ``(1 - softness) L`` from the root, with L the chain's length, and options to solve for it.
+    """Return the goal and the options with which the next stage solves before the chain is shifted.
 
-    Softness keeps the tip from targets beyond this distance: up to it the chain extends, and beyond it the root is
-    translated by all of the rest. If the chain eased beyond this distance, every further solve, from the translated
-    root, would translate the root again. With stretch the links are lengthened by the rest instead.
+    With softness and without stretch the target is moved toward the root, to ``(1 - softness) L`` from it at most, with
+    L the chain's length; else it stays. Softness keeps the tip from targets beyond this distance: up to it the chain
+    extends, and beyond it the root is translated by all of the rest. If the chain eased beyond this distance, every
+    further solve, from the translated root, would translate the root again. With stretch the links are lengthened by
+    the rest instead.
     """
     fixed = replace(options, moves_root=False)
     if options.softness == 0.0 or options.stretch_max > 1.0:

@@ -17,9 +17,9 @@ from ..trees.solution import TreeSolution, at_frames
 from .chain_goal import ChainGoal
 from .stage import ComponentSolution, Stage
 
-_MUCH_NEARER = 0.25
-"""Ratio of the errors of the pose without the rotation and of the pose that a descent has ended in, up to which the
-descent starts again from the first although it doesn't reach the target: that may be a jump of the bones."""
+_ERROR_RATIO = 0.25
+"""Largest ratio of the error of the pose without the rotation to the error in which the first descent ended, at which a
+second one starts from the former although its tip isn't at the target: for less the bones shouldn't jump."""
 
 
 def reach_as_tree(
@@ -27,12 +27,13 @@ def reach_as_tree(
 ) -> ComponentSolution:
     """Bring a chain within limits to its target, and to rotation and pole as far as the tip stays as near to it.
 
-    They are tasks of a tree of this one chain (``solve_tree``), with the target before the others. Its descent starts
+    For one pose, not for a batch. They are tasks of a tree of this one chain (``solve_tree``), with the target before
+    the others. Its descent starts
 
     1. from ``StartPose.near`` where it is known: the solution of the move or frame before;
     2. else from the pose at hand, if its tip is at the target;
-    3. else from the pose that the next stage finds without the rotation, and also where a descent from 1 or 2 ends off
-       a target within reach, and that pose is at the target or much nearer (``_MUCH_NEARER``).
+    3. else from the pose that the next stage finds without the rotation. Where a descent from 1 or 2 ends off a target
+       within reach, a second one starts from that pose, if that is at the target or much nearer (``_ERROR_RATIO``).
 
     A pole without a rotation comes here only where a solution near is known: from the pose at hand a second solve would
     rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
@@ -49,11 +50,11 @@ def reach_as_tree(
         pole_angles=np.array([goal.pole_angle]),
         pole_shapes=(chain.pole_shape,),
     )
-    alone = replace(options, moves_root=False, stretch_max=1.0, solver="FABRIK")
+    tree_options = replace(options, moves_root=False, stretch_max=1.0, solver="FABRIK")
 
     def descended(near: NearSolution) -> TreeSolution:
         previous = at_frames(tree, [*near.frames, near.frames[-1]], near.forces)
-        return solve_tree_components(tree, goals, alone, previous)
+        return solve_tree_components(tree, goals, tree_options, previous)
 
     begin, found, iterations = start.near, None, 0.0
     if (
@@ -67,7 +68,7 @@ def reach_as_tree(
     if found is None or found.status[0] not in (Status.REACHED, Status.OUT_OF_REACH):
         plain = after(ops, start, goal._replace(rotation=None), options)
         iterations += float(plain.iterations)
-        if found is None or plain.error <= max(options.tolerance, _MUCH_NEARER * found.error[0]):
+        if found is None or plain.error <= max(options.tolerance, _ERROR_RATIO * found.error[0]):
             found = descended(NearSolution(plain.frames))
             iterations += found.iterations
     frames = found.frames[:-1]

@@ -21,7 +21,8 @@ from .stage import ComponentSolution
 def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:
     """Bring the tip to the target and the bend toward the pole by the solver that the options name.
 
-    It gets positions relative to the root, in units of the chain's length: its thresholds don't depend on scale.
+    A chain without limits that has a pole and a pole shape is solved by FABRIK, whatever they name. The solver gets
+    positions relative to the root, in units of the chain's length: its thresholds don't depend on scale.
     """
     unit, root = start.chain.total_length, start.root
     target = relative_to(goal.target, root, unit)

@@ -9,15 +9,14 @@ from ..math.operations import Operations
 from ..math.quaternions import conjugate, from_to, multiply, rotate
 from ..math.vectors import add, choose_each, choose_parts, distance_between, onward, scale, subtract
 from ..model.chain_start import StartPose
-from ..model.constrained_chain import place
+from ..model.constrained_chain import coordinates_of, place
 from ..problem import Options, Status
-from ..within_limits.constrained_reach import coordinates_of
 from .chain_goal import ChainGoal
 from .stage import ComponentSolution, Stage
 
 _MOST_ERROR_RATIO = 1.01
-"""Error of a pose with the rotation, over the error of the pose without, up to which the rotation is taken: position
-comes before rotation."""
+"""Largest ratio of the error with the rotation to the error without it at which the rotation is taken, because position
+comes before rotation; within the tolerance it is always taken."""
 
 
 def reach_rotation(
@@ -28,9 +27,10 @@ def reach_rotation(
     1. The next stage solves for the whole chain without the rotation.
     2. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in that
        pose, by just as much as the other links need to reach its head; the next stage solves for these. Where the tip
-       is farther from the target then (``_MOST_ERROR_RATIO``), the pose without the rotation is taken instead. A single
-       other link has no bend that a pole could rotate: its frame is the one in the pose without the rotation, followed
-       by the shortest rotation to the link found. Rotated to the pole it would roll by 180 degrees as it passes it.
+       is farther from the target then (``_MOST_ERROR_RATIO``), joints and other bones' frames are those of the pose
+       without the rotation. A single other link has no bend that a pole could rotate: its frame is the one in the pose
+       without the rotation, followed by the shortest rotation to the link found. If its frame were rotated toward the
+       pole, it would roll by 180 degrees where its direction passes the pole.
     3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
     """
@@ -70,8 +70,8 @@ def reach_rotation_clamped(
 ) -> ComponentSolution:
     """Return the pose of ``reach_rotation`` clamped to the limits, or the pose without the rotation.
 
-    For solves with fewer iterations than ``PATIENCE``, whose callers solve again. Clamping the last bone may take the
-    tip from where ``reach_rotation`` has it: then the rotation is left out.
+    For one pose, not for a batch, and for solves with fewer iterations than ``PATIENCE``, whose callers solve again.
+    Clamping the last bone may take the tip from where ``reach_rotation`` has it: then the rotation is left out.
     """
     chain, unit = start.constrained_chain, start.chain.total_length
     assert chain is not None  # this function is for chains with limits only
@@ -81,6 +81,6 @@ def reach_rotation_clamped(
     error = distance_between(ops, points[-1], goal.target) / unit
     if error > max(options.tolerance, _MOST_ERROR_RATIO * found.error):
         return after(ops, start, goal._replace(rotation=None), options)
-    is_off = Status.LIMITED if found.status == Status.REACHED else found.status
-    status = Status.REACHED if error <= options.tolerance else is_off
+    missed = Status.LIMITED if found.status == Status.REACHED else found.status
+    status = Status.REACHED if error <= options.tolerance else missed
     return found._replace(points=points, frames=placed.frames, error=error, status=status)

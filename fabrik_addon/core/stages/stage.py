@@ -24,13 +24,18 @@ class ComponentSolution(NamedTuple):
     error: Component
     """Distance from tip to target over the chain's length."""
     iterations: Component
-    """Iterations used."""
+    """Iterations used: sweeps or steps; of FABRIK and of two bones within limits the number of starts."""
     status: Component
     """Values of ``Status``."""
     stretch: Component
     """Factor by which the links are longer than the chain's."""
     near: NearSolution | None = None
     """Where the search for a target near this one starts, if that isn't from ``frames``."""
+
+    @property
+    def numbers(self) -> tuple[Component, Component, Component, Component]:
+        """Error, iterations, status and stretch."""
+        return self.error, self.iterations, self.status, self.stretch
 
     @property
     def next_start(self) -> NearSolution:
@@ -47,6 +52,6 @@ def choose_solution(
 ) -> ComponentSolution:
     """Choose between two solutions, batch item by batch item."""
     points, frames = choose_each(ops, where, yes.points, no.points), choose_each(ops, where, yes.frames, no.frames)
-    error, iterations, status, stretch = ops.choose(where, yes[3:7], no[3:7])
+    error, iterations, status, stretch = ops.choose(where, yes.numbers, no.numbers)
     near = None if no.batch else (yes if where else no).near
     return ComponentSolution(no.batch, points, frames, error, iterations, status, stretch, near)

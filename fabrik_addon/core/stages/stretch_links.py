@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links that are lengthened where the tip can't reach its target without."""
+"""Links that are lengthened where the tip can't reach its target at the chain's own lengths."""
 
 from dataclasses import replace
 
@@ -17,12 +17,14 @@ from .stage import ComponentSolution, Stage, choose_solution
 def stretch_links(
     after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options
 ) -> ComponentSolution:
-    """Lengthen all links by one factor, at most ``stretch_max``, where the tip can't reach its target without.
+    """Lengthen all links by one factor, at most ``stretch_max``, where the tip can't reach its target otherwise.
 
-    The next stage solves at the chain's own lengths, and its pose is scaled (``goals.link_stretch``). With a pole, a
-    rotation or limits another pose may bring the tip nearer: the next stage solves again for the goal scaled by 1/s,
-    with s the factor found, and its pose is taken where its error is smaller. This is repeated, ``STRETCH_SOLVES``
-    times at most, while the error exceeds the tolerance and falls below ``STRETCH_GAIN`` of the error before.
+    The next stage solves at the chain's own lengths; where the target is out of reach or limits keep the tip from it,
+    the pose is scaled (``goals.link_stretch``). With a pole, a rotation or limits another pose may bring the tip
+    nearer: the next stage solves again for the goal scaled by 1/s, with s the factor found, and its pose is taken where
+    its error is smaller than the error before, or than the tolerance if that is larger. This is repeated,
+    ``STRETCH_SOLVES`` times at most, while the error exceeds the tolerance and falls below ``STRETCH_GAIN`` of the
+    error before; with softness and a pole or a rotation it is done once whatever the error.
     """
     target, unit, most = goal.target, start.chain.total_length, options.stretch_max
     found = after(ops, start, goal, options)
@@ -53,7 +55,7 @@ def stretch_links(
 def _stretched_status(
     ops: Operations, start: StartPose, found: ComponentSolution, target: Vector, options: Options
 ) -> Component:
-    """Return the status of a stretched pose: of the target's distance d against the length L and ``stretch_max`` L."""
+    """Return the status of a stretched pose, by the distance d of the target and the chain's length L."""
     unit, distance = start.chain.total_length, distance_between(ops, found.points[0], target)
     # L < d <= stretch_max L: the stretched links are long enough, so joint limits are the cause of the error.
     long_enough = (distance > unit) & (distance <= options.stretch_max * unit) & (start.constrained_chain is not None)
@@ -75,10 +77,10 @@ def _scaled(ops: Operations, found: ComponentSolution, target: Vector, unit: flo
 
 
 def _shrunk(ops: Operations, goal: ChainGoal, found: ComponentSolution, unit: float, softness: float) -> ChainGoal:
-    """Return the goal scaled about the root by 1/s, with s the stretch found; the target eased as softness eases it.
+    """Return the goal scaled about the root: the pole by 1/s, with s the stretch found, the target by 1/s or less.
 
     Links that are as long as they may be leave the tip short of a target that softness alone would ease: the target is
-    scaled by the smaller of 1/s and the share of its distance that softness leaves.
+    scaled by the smaller of 1/s and the share of its distance that softness leaves (``goals.softness``).
     """
     root, share = found.points[0], 1.0 / found.stretch
     eased = ops.minimum(share, soft_share(ops, relative_to(goal.target, root, unit), softness))

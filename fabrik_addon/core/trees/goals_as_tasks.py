@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from ..fabrik.pole_shape import pole_joint_and_angle
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
-from ..math.quaternions import rotation_fault
+from ..math.quaternions import conjugate, multiply, rotate, rotation_fault
 from ..math.vectors import relative_to, scale
 from ..model.tree_start import StartTree
 from ..problem import Chain, Goals, Options
@@ -42,6 +44,7 @@ def is_weighed(chain: Chain, goals: Goals) -> bool:
 
 def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
     """Return the goals of one pose as tasks."""
+    goals = _with_shape_angles(start, goals)
     chain, tree = start.chain, start.tree
     tips = chain.tips.tolist()
     meets = _each(goals.meets, len(tips), -1)
@@ -113,6 +116,41 @@ def _with_body_tasks(problem: TreeProblem) -> TreeProblem:
         floor=None if goals.floor is None else floor_task(start, placed, goals.floor),
         balance=balance,
     )
+
+
+def _with_shape_angles(start: StartTree, goals: Goals) -> Goals:
+    """Return the goals, without batch axes, with the angles from pole to knee or elbow that pole shapes give.
+
+    The pole task of a chain with a pole shape is for the joint of the bend and its neighbours alone, at its angle in
+    the pose of the family at the target. The sum of all bends is at 180 degrees from the pole for Rigify's leg down to
+    its toe, and on its way to the pole's side while the target is lifted: bones rotated by 44 degrees in one of 30
+    steps there.
+    """
+    if goals.pole_shapes is None or goals.poles is None:
+        return goals
+    tree, tips = start.tree, start.chain.tips.tolist()
+    angles = np.zeros(len(tips)) if goals.pole_angles is None else np.array(goals.pole_angles, float)
+    bent = np.zeros(len(tips), np.int64)
+    for number, shape in enumerate(goals.pole_shapes):
+        way = start.way(start.chain.start_joints[number], tips[number])
+        end = (goals.targets[number] - np.array(start.root)) / start.unit
+        if goals.meets is not None and goals.meets[number] >= 0:
+            end = np.array(start.points[way[-1]])
+        is_rotated = goals.with_rotations is None or bool(goals.with_rotations[number])
+        if goals.rotations is not None and is_rotated and len(way) > 3:
+            # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
+            link = relative_to(start.points[way[-1]], start.points[way[-2]], 1.0)
+            desired = tuple(goals.rotations[number].tolist())
+            end = end - np.array(rotate(multiply(desired, conjugate(start.frames[way[-2]])), link))
+            way = way[:-1]
+        first, second = start.points[way[0]], start.points[way[1]]
+        seen = tuple((end - first).tolist()), relative_to(second, first, 1.0)
+        pole = tuple(((goals.poles[number] - np.array(start.root)) / start.unit - first).tolist())
+        links = tuple(tree.lengths[joint] for joint in way[1:])
+        angle = float(angles[number])
+        if 3 <= len(shape) == len(links) and all(map(math.isfinite, (*seen[0], *pole, angle))):
+            bent[number], angles[number] = pole_joint_and_angle(shape, links, seen, pole, angle)
+    return replace(goals, pole_angles=angles, pole_joints=bent)
 
 
 def _eased(

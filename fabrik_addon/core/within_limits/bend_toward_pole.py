@@ -3,8 +3,9 @@
 """A chain within joint limits bends toward its pole as far as limits allow, and its tip stays.
 
 Changes of the joint coordinates that don't move the tip to first order are the null space of the Jacobian. A step is
-the gradient of the pole angle, projected into the null space (Liegeois 1977); least squares then bring the tip back to
-the target.
+the gradient of the angle from the pole to the bend, projected into the null space (Liegeois 1977); least squares then
+bring the tip back to the target. Where the bend doesn't point at the pole after these steps, the whole chain is rotated
+once about the line root-target, and least squares bring the tip back.
 """
 
 from collections.abc import Sequence
@@ -18,12 +19,12 @@ from ..model.joint_limits import clamp, swing_twist
 from ..optimise.bounded_least_squares import descend, shortened, step_within_limits, turning_axes
 
 POLE_ROUNDS = 16
-"""Rotations toward the pole at most; each is taken if it lessens the angle to the pole by 2 percent or more."""
+"""Null-space steps toward the pole at most; each is taken if it lessens the angle to the pole by 2 percent or more."""
 
 POINTED = 1e-4
 """Angle (radians) between bend and pole below which the bend counts as pointing at the pole."""
 
-MUCH_NEARER = 0.5
+ANGLE_RATIO = 0.5
 """Ratio of the angles to the pole after and before a rotation about the line root-tip, below which it is taken."""
 
 
@@ -40,7 +41,8 @@ def bend_toward_pole(
     Args:
         pose: before. Batch items whose tip isn't at the target, within the tolerance, stay.
         shaped: joints of the pose of a pole shape at the target, in the axes of the pole (``fabrik.pole_shape``). The
-            bend is then brought to where the rotation has it that is best from the chain's joints to these.
+            bend is then brought to its direction after the rotation about the line root-target that brings the chain's
+            joints nearest to these (``goals.pole.rotation_to_shape``).
     """
     distance = norm(ops, target)
     if shaped:
@@ -64,7 +66,7 @@ def bend_toward_pole(
     if ops.any(going):
         trial, error, _ = descend(ops, _rotated_about_chord(ops, pose, along, angle), target, tolerance, 8)
         trial_angle, trial_size = _bend_angle(ops, trial.joints, along, side, across)
-        is_nearer = ops.abs(trial_angle) < MUCH_NEARER * ops.abs(angle)
+        is_nearer = ops.abs(trial_angle) < ANGLE_RATIO * ops.abs(angle)
         better = going & (error <= tolerance) & is_nearer & (trial_size > 1e-6)
         pose = trial.where(ops, better, pose)
     return pose
@@ -73,9 +75,9 @@ def bend_toward_pole(
 def _rotated_about_chord(ops: Operations, pose: ConstrainedPose, along: Vector, angle: Component) -> ConstrainedPose:
     """Return the pose after a rotation of the first bone about the line root-tip by minus an angle.
 
-    That leaves the tip where it is, but for limits. The gradient of the pole angle of a nearly straight chain is mostly
-    that of bends across, with which its tip comes off the target after little of the way: a leg that was bent by 0.042
-    of its length stayed 14 degrees from its pole until Solve was pressed again.
+    That leaves the tip where it is, but for limits. The gradient of the angle to the pole of a nearly straight chain is
+    mostly that of bends across, with which its tip comes off the target after little of the way: a leg that was bent by
+    0.042 of its length stayed 14 degrees from its pole until Solve was pressed again.
     """
     half, (x, y, z) = -0.5 * angle, along
     sine = ops.sin(half)
@@ -85,7 +87,7 @@ def _rotated_about_chord(ops: Operations, pose: ConstrainedPose, along: Vector, 
     return place(ops, pose.chain, [first, *pose.coordinates[1:]])
 
 
-def pole_angle(
+def angle_to_pole(
     ops: Operations, joints: Sequence[Vector], target: Vector, pole: Vector, shaped: Sequence[Vector] = ()
 ) -> Component:
     """Return the angle (radians, not negative) from the pole to the bend of a chain whose tip is at a target.
@@ -97,7 +99,7 @@ def pole_angle(
         cosine, sine = rotation_to_shape(joints, side, across, shaped)
         return ops.abs(ops.atan2(sine, cosine))
     angle, size = _bend_angle(ops, joints, *pole_axes(ops, target, pole))
-    return ops.where(size > 1e-6, ops.maximum(angle, -angle), 0.0)
+    return ops.where(size > 1e-6, ops.abs(angle), 0.0)
 
 
 def _pole_in_shape(
@@ -120,7 +122,7 @@ def _pole_in_shape(
 def _bend_angle(
     ops: Operations, joints: Sequence[Vector], along: Vector, side: Vector, across: Vector
 ) -> tuple[Component, Component]:
-    """Return the angle from the pole to the bend, about the line root-target, and how far the chain lies off that."""
+    """Return the angle from the pole to the bend vector, about the line root-target, and the vector's length."""
     bend = bend_vector(joints, along)
     return ops.atan2(dot(bend, across), dot(bend, side)), norm(ops, bend)
 
@@ -130,7 +132,7 @@ def _pole_step(
 ) -> tuple[list[Component], Component]:
     """Return the rotations that bring the bend to the pole, to first order, and leave the tip where it is.
 
-    z is W times the gradient g of the pole angle, toward the pole; the angle falls by ``g . dq``.
+    z is W times the gradient g of the angle to the pole, toward the pole; the angle falls by ``g . dq``.
 
     Returns:
         the change of the free coordinates, and the share of it to take.
@@ -140,7 +142,7 @@ def _pole_step(
     cosine, sine = ops.cos(angle), ops.sin(angle)
     toward = ops.where(angle > 0.0, -1.0, 1.0) / (size + TINY)
     x, y, z = (toward * (cosine * a - sine * s) for s, a in zip(side, across, strict=True))
-    gradient = pole_gradient(ops, pose, (x, y, z))
+    gradient = inner_joints_gradient(ops, pose, (x, y, z))
     secondary = [weight * part for weight, part in zip(pose.chain.free_weights, gradient, strict=True)]
     zero = 0.0 * angle
     change, _ = step_within_limits(ops, pose, secondary, (zero, zero, zero), 1e-9 + zero)
@@ -150,18 +152,18 @@ def _pole_step(
     return change, whole * share
 
 
-def pole_gradient(ops: Operations, pose: ConstrainedPose, onward: Vector) -> list[Component]:
+def inner_joints_gradient(ops: Operations, pose: ConstrainedPose, direction: Vector) -> list[Component]:
     """Return how far along a vector the sum of all inner joints moves with every free coordinate."""
     chain = pose.chain
     gradient: list[Component] = []
-    sx = sy = sz = 0.0 * onward[0]
+    sx = sy = sz = 0.0 * direction[0]
     count = 0.0
     for j in range(len(chain.limits) - 1, -1, -1):
         x, y, z = pose.joints[j]
         # All inner joints after this one rotate about it together.
         lever = (sx - count * x, sy - count * y, sz - count * z)
         axes = turning_axes(ops, chain.limits[j], pose.coordinates[j], pose.parents[j], pose.frames[j])
-        gradient = [*(dot(cross(axis, lever), onward) for axis in axes), *gradient]
+        gradient = [*(dot(cross(axis, lever), direction) for axis in axes), *gradient]
         if not chain.inherits[j]:
             sx, sy, sz = count * x, count * y, count * z  # what hangs on it moves with its head alone
         sx, sy, sz, count = sx + x, sy + y, sz + z, count + 1.0

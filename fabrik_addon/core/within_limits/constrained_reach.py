@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reaching a target within joint limits, which are limits of rotations: FABRIK moves positions.
+"""Reaching a target within joint limits: they bound rotations, and FABRIK moves positions, so least squares are used.
 
-1. Least squares from the reference pose find, of all feasible poses that reach, the one that rotates least from the
-   reference pose (``least_rotation``).
+1. Least squares from the reference pose find a feasible pose that reaches and, of those around it, rotates least from
+   the reference pose (``least_rotation``). A straight chain's joints are first moved off their limits; if that doesn't
+   reach, least squares start again with the first bone twisted toward a target behind the chain.
 2. Where least squares end in a local minimum, or the target is unreachable, Gauss-Newton (``nearest_pose``) starts from
    that minimum, from the reference pose, and from feasible poses whose tips are near the target (``feasible_poses``),
    and Newton's method from the best of the poses that Gauss-Newton finds.
@@ -16,6 +17,8 @@ that rotates least from the initial pose goes on. With Newton's method from the 
 arm missed targets within reach.
 
 The number of steps is bounded, and the same input gives the same bits.
+
+Shapes: L batch items, K poses of each, B bones.
 """
 
 import math
@@ -25,21 +28,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..math.operations import Array, Component, Condition, Operations, Vector
-from ..math.quaternions import Quaternion, conjugate, multiply, rotate
+from ..math.quaternions import rotate
 from ..math.vectors import angle_about, cross, distance_between, dot, gather_parts, scatter_vectors
 from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, array_of, place
 from ..model.constrained_chain_arrays import Bones
-from ..model.joint_limits import SwingTwist, clamp, rotation_of, swing_twist
-from ..optimise.bounded_least_squares import Descent, descend
+from ..model.joint_limits import SwingTwist, clamp
+from ..optimise.bounded_least_squares import descend
 from .least_rotation import LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION, PATIENCE, Termination, rotate_least
 from .nearest_pose import NewtonSteps, nearest_poses
 
 REACH_STEPS = 40
-"""Steps of least squares from one start; those that get there need about ten."""
+"""Steps of least squares from one start, at most; those that reach need about ten."""
 
 NEAREST, NEAREST_FROM_INITIAL = 8, 2
-"""How many of each kind of feasible pose to start from, those whose tips are nearest to the target: without and with an
-initial pose."""
+"""How many of each of the two kinds of ``feasible_poses`` to start from, those whose tips are nearest to the target:
+without and with an initial pose."""
 
 GAUSS_NEWTON_STEPS, RESIDUAL_DAMPING = 5, 0.3
 """Steps of Gauss-Newton at most from every start, and ``NewtonSteps.residual_damping``."""
@@ -56,8 +59,8 @@ POSES_AT_ONCE = 512
 """Number of poses that are computed side by side: all starts of all frames of a bake would fill the memory."""
 
 OFF_LIMIT = 0.3
-"""Distance from its limit, as a share of its range, at which a joint of a straight chain starts that is at the limit:
-the Jacobian of a straight chain doesn't tell on which side the tip comes nearer. With 0.2 a solve of a finger takes 13
+"""Share of its range by which a swing of a straight chain that is at a limit is moved off it before the descent: the
+Jacobian of a straight chain doesn't tell on which side the tip comes nearer. With 0.2 a solve of a finger takes 13
 steps, with 0.3 12.3, with 0.4 12.8 (mean); of a tentacle 11.6, 13.8 and 16.9."""
 
 SHARE_OF_TOLERANCE = 0.95
@@ -77,29 +80,6 @@ with a smaller range isn't moved off its limit."""
 COLLINEAR = 1e-6
 """Square of the sine of the angle between two points, seen from the root, up to which they are on one line with it."""
 
-BEND_OFF_LINE = 0.1
-"""Half-sine by which bones are rotated off a line. With any small one the Jacobian has full rank."""
-
-
-def coordinates_of(ops: Operations, chain: ConstrainedChain, frames: Sequence[Quaternion]) -> list[SwingTwist]:
-    """Return the joint coordinates within limits nearest to frames, in order from the root to the tip.
-
-    The parent frame of each bone is computed from its parent's joint coordinates: ``coordinates_of_tree`` of a chain.
-    """
-    coordinates = []
-    frame: Quaternion | None = None
-    for rest, inherits, limits, desired in zip(chain.rests, chain.inherits, chain.limits, frames, strict=False):
-        parent_frame = multiply(frame, rest) if inherits and frame is not None else rest
-        own = clamp(ops, limits, swing_twist(ops, multiply(conjugate(parent_frame), desired)))
-        coordinates.append(own)
-        frame = multiply(parent_frame, rotation_of(ops, own))
-    return coordinates
-
-
-def pose_of(ops: Operations, chain: ConstrainedChain, frames: Sequence[Quaternion]) -> ConstrainedPose:
-    """Return the pose with the joint coordinates nearest to frames (``coordinates_of``)."""
-    return place(ops, chain, coordinates_of(ops, chain, frames))
-
 
 def reach_within_limits(
     ops: Operations,
@@ -111,13 +91,15 @@ def reach_within_limits(
 ) -> tuple[ConstrainedPose, Component, Component]:
     """Rotate bones, within their limits, until the tip is at the target or as near as any start brings it.
 
-    Of all poses that bring the tip to the target the one that rotates least from the reference pose is looked for.
+    Of the poses around the first one found that bring the tip to the target it is the one that rotates least from the
+    reference pose.
 
     Args:
         reference: callers take the present pose, or the solver's pose without limits, clamped to the limits.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
-        iterations: steps from each start at most, and no more than ``REACH_STEPS``.
+        iterations: steps of least squares from a start, at most, and no more than ``REACH_STEPS``. With fewer than
+            ``PATIENCE`` the first start is the only one.
         initial: the solution for a target near this one: the first start. None where there is no such solution: then
             the reference pose is the first start.
 
@@ -135,7 +117,7 @@ def reach_within_limits(
     chain = pose.chain.gather(ops, rest)
     poses = [[gather_parts(ops, rest, joint) for joint in each.coordinates] for each in (pose, first, reference)]
     near = NEAREST if initial is None else NEAREST_FROM_INITIAL
-    found = _start_anywhere(ops, chain, poses, gather_parts(ops, rest, target), tolerance, steps, near)
+    found = _reach_from_several_starts(ops, chain, poses, gather_parts(ops, rest, target), tolerance, steps, near)
     (starts,) = ops.scattered(rest, [starts], [3.0 + 2.0 * near + 0.0 * found[0][0]])
     pose = place(ops, pose.chain, scatter_vectors(ops, rest, pose.coordinates, found))
     return pose, distance_between(ops, pose.tip, target), starts
@@ -167,7 +149,7 @@ def _off_limits(ops: Operations, pose: ConstrainedPose, target: Vector, toleranc
     for rounding, was twisted by up to 179 degrees in a move.
     """
     is_within = dot(target, target) <= (1.0 + tolerance) * (1.0 + tolerance)
-    is_straight = is_within & _is_straight(ops, pose, target, tolerance)
+    is_straight = is_within & is_on_one_line(ops, pose, target, tolerance)
     if not ops.any(is_straight):
         return pose
     bent: list[SwingTwist] = []
@@ -186,9 +168,9 @@ def _off_limits(ops: Operations, pose: ConstrainedPose, target: Vector, toleranc
 def _twisted(ops: Operations, start: ConstrainedPose, target: Vector) -> ConstrainedPose | None:
     """Return a start with the first bone twisted toward a target behind the chain.
 
-    None where no target is behind the chain, or the first bone can't twist by half a turn. Bones that bend to one side
-    alone don't bend to the other side: without this start 20 of 200 solves of a finger ended in a local minimum, with
-    it 6.
+    None where no target is behind the chain, or the first bone can't twist by half a turn. The bones of a finger bend
+    to one side only: they reach a target on the other side after half a twist of the first bone. Without this start 20
+    of 200 solves of a finger ended in a local minimum, with it 6.
     """
     first = start.chain.limits[0]
     if first.upper[1] - first.lower[1] <= math.pi:
@@ -203,48 +185,10 @@ def _twisted(ops: Operations, start: ConstrainedPose, target: Vector) -> Constra
     return place(ops, start.chain, [twisted, *start.coordinates[1:]])
 
 
-def descend_off_the_line(
-    descend: Descent, ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float, steps: int
-) -> tuple[ConstrainedPose, Component, Component]:
-    """Descend from a pose; where chain and target lie on one line, from a bent pose (``Descent``).
-
-    On the line J^T r = 0 for the residual r. Where the descent from a bent pose ends farther from the target than the
-    pose before, that is the result.
-    """
-    start = _off_the_line(ops, pose, target, tolerance)
-    found, error, used = descend(ops, start, target, tolerance, steps)
-    if start is not pose:
-        found = pose.where(ops, error > distance_between(ops, pose.tip, target), found)
-    return found, error, used
-
-
-def _off_the_line(ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float) -> ConstrainedPose:
-    """Return the pose, bent where chain and target lie on one line."""
-    is_straight = _is_straight(ops, pose, target, tolerance, target)
-    if not ops.any(is_straight):
-        return pose
-    bent: list[SwingTwist] = []
-    # About z, so toward the bone's own +X, where limits let it; the first bone the other way, to keep the tip in line.
-    sign: Component = 1.0
-    for j in reversed(range(len(pose.coordinates))):
-        limits, parts = pose.chain.limits[j], list(pose.coordinates[j])
-        for axis in (2, 0):
-            lower, upper = limits.lower[axis], limits.upper[axis]
-            step = min(BEND_OFF_LINE, 0.25 * (upper - lower))
-            if step > ON_LIMIT:
-                desired = sign if j == 0 else -1.0
-                fits = (parts[axis] + desired * step >= lower) & (parts[axis] + desired * step <= upper)
-                bend = ops.where(fits, desired * step, -desired * step)
-                parts[axis], sign = parts[axis] + bend, ops.where(bend < 0.0, 1.0, -1.0)
-                break
-        bent.insert(0, clamp(ops, limits, (parts[0], parts[1], parts[2])))
-    return place(ops, pose.chain, bent).where(ops, is_straight, pose)
-
-
-def _is_straight(
+def is_on_one_line(
     ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float, *others: Vector
 ) -> Condition:
-    """Tell whether a chain whose tip isn't at the target lies on one line, and other points on the same line."""
+    """Tell whether the joints of a chain and other points are on one line while its tip isn't at the target."""
     is_straight = distance_between(ops, pose.tip, target) > tolerance
     first = pose.joints[1]
     for point in (*pose.joints[2:], *others):
@@ -253,7 +197,7 @@ def _is_straight(
     return is_straight
 
 
-def _start_anywhere(
+def _reach_from_several_starts(
     ops: Operations,
     chain: ConstrainedChain,
     poses: Sequence[Sequence[SwingTwist]],

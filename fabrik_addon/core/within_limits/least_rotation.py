@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Of the feasible poses whose tip is at a target, one that rotates least from a reference pose.
 
-With q the joint coordinates, q0 those of the reference pose and W the diagonal matrix of the joints' weights, the pose
-is a local minimum of ``(q - q0)^T W^-1 (q - q0)`` where the tip is at the target: a stiff joint rotates less. A step of
-damped least squares solves the position task of the tip and adds, in the null space of the Jacobian, the rotation back
-to the reference pose (Liegeois 1977). Least squares alone end at a pose that depends on their path, and a target that
-moves a little can make the pose jump. The pose of the global minimum is a continuous function of the target, except
-where two poses are equally near.
+With q the joint coordinates, q0 those of the reference pose and W the diagonal matrix of how readily coordinates
+change, the pose is a local minimum of ``(q - q0)^T W^-1 (q - q0)`` where the tip is at the target: a stiff joint
+rotates less. A step of damped least squares solves the position task of the tip and adds, in the null space of the
+Jacobian, the rotation back to the reference pose (Liegeois 1977). Least squares alone end at a pose that depends on
+their path, and a target that moves a little can make the pose jump. The pose of the global minimum is a continuous
+function of the target, except where two poses are equally near.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,8 @@ further steps led them. From the solution for another target the rule holds ther
 moves of a spine and an arm beyond reach took 10 ms (95th percentile) without it, with it 7.5."""
 
 NEAR_TARGET = 0.02
-"""Distance from the target within which a step may increase the error: the next step takes the increase away."""
+"""Distance from the target, over the chain's length, within which a step may increase the error: the next step takes
+the increase away."""
 
 NEAR_STEP = 0.1
 """Largest change of a joint coordinate, half-sine or radians, in a step from within ``NEAR_TARGET``: longer ones follow
@@ -47,15 +48,15 @@ the null space too far for the step to be accepted. With the bound of all steps 
 (means of 200)."""
 
 MOST_STRIDE = 6.0
-"""Largest factor of the rotation back to the reference pose that a step takes in the null space: ``_fitting`` estimates
-it."""
+"""Largest factor of the rotation back to the reference pose that a step takes in the null space: ``_secant_stride``
+estimates it."""
 
 LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION = 3e-3, 1e-4
-"""Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target: from a
-pose away from the target, and from the solution for another target, from which the descent must end at one pose
-whatever that solution is. The second also ends a descent that is near a target, but doesn't reach it. With 3e-4 a spine
-and an arm that go on from the move before, dragged away and back, returned more than 0.1 degrees off in 6 of 60 moves,
-with 1e-4 in 1."""
+"""Largest change of a joint coordinate, half-sine or radians, in a step that ends the descent at the target: of a
+descent from the reference pose, and of one from a solution for this target or for another one, which must end at one
+pose whatever that solution is. The second also ends a descent that is near a target, but doesn't reach it. With 3e-4 a
+spine and an arm that go on from the move before, dragged away and back, returned more than 0.1 degrees off in 6 of 60
+moves, with 1e-4 in 1."""
 
 LEAST_REMAINING = 3e-4
 """Largest change of a joint coordinate, half-sine or radians, that the steps after the last one would make together:
@@ -72,7 +73,7 @@ class Termination(NamedTuple):
     steps: int
     """Steps at most."""
     least_change: float = LEAST_CHANGE
-    """``LEAST_CHANGE``, or ``LEAST_CHANGE_FROM_SOLUTION`` where the start is the solution for another target."""
+    """``LEAST_CHANGE``; ``LEAST_CHANGE_FROM_SOLUTION`` or less where the start is a solution, for any target."""
 
 
 class _Stride:
@@ -96,7 +97,7 @@ class _Stride:
         share = ops.where(is_near, taken, 1.0) * self.share
         last, following = share, is_near & self._was_near
         if ops.any(following):
-            share = ops.where(following, _fitting(ops, self._change, change, self._last, share), share)
+            share = ops.where(following, _secant_stride(ops, self._change, change, self._last, share), share)
         self._last, self._change, self._was_near = last, change, is_near & helps
         self.share = ops.where(is_near & ops.negate(helps), 0.5 * share, share)
 
@@ -110,7 +111,9 @@ def rotate_least(
     fewer than ``PATIENCE``: with so few the caller has no other starts.
 
     Args:
-        reference: joint coordinates to stay near to. They are returned to the last bit if start and target are there.
+        reference: joint coordinates to stay near to. They are returned to the last bit if the start is the reference
+        pose and its tip
+            is at the target.
         target: of the tip, from the root, in units of the chain's length.
 
     Returns:
@@ -177,7 +180,7 @@ def _are_equal(coordinates: Sequence[SwingTwist], reference: Sequence[SwingTwist
     return equal
 
 
-def _fitting(
+def _secant_stride(
     ops: Operations, before: Sequence[Component], step: Sequence[Component], stride_before: Component, stride: Component
 ) -> Component:
     """Return the stride with which the last step would have ended where the null-space term is 0, by a linear estimate.

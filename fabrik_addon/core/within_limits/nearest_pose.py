@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The feasible pose whose tip is nearest to a target, from several starts at once: Newton's method within limits.
+"""Feasible poses whose tips are as near to their targets as many descents at once bring them.
+
+A descent is by Gauss-Newton or by Newton's method, within limits.
 
 Least squares converge slowly where no feasible pose reaches: the second derivative of half the squared residual r is
 ``J^T J + sum_k r_k d2 r_k``, and least squares leave out the sum (Nocedal & Wright, section 10.3). For a chain the
@@ -8,7 +10,7 @@ terms of the sum are products of vectors that the Jacobian has too: d2 tip / da 
 rotates axis b. The starts are computed side by side in arrays (S, ...): the time of a numpy call on small arrays hardly
 depends on their size.
 
-Shapes: S poses of B bones with N free axes.
+Shapes: S poses of B bones with N free axes, P swings whose limit is a quarter ellipse.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ NEWTON_BOUND_ROUNDS = 2
 of the first one takes beyond their limits."""
 
 FIRST_DAMPING, FIRST_NEWTON_DAMPING, MOST_DAMPING = 0.5, 1e-3, 1e4
-"""Damping, which is added to the diagonal of the second derivative of the error: in the first step of Gauss-Newton and
-of Newton's method, and at most."""
+"""Damping, which is added to the diagonal of the second derivative of half the squared error: in the first step of
+Gauss-Newton and of Newton's method, and at most."""
 
 CORRECTION_DAMPING = 1e-4
 """Damping of the second-order correction, in units of the squared length."""
@@ -51,7 +53,8 @@ LEAST_CORRECTION = 0.01
 smaller one isn't worth the time."""
 
 LEAST_PIVOT = 1e-4
-"""Least pivot of the second derivative of the error: a smaller one makes the step long and gains nothing."""
+"""Least pivot of the second derivative of half the squared error: a smaller one makes the step long and gains
+nothing."""
 
 LEAST_NEWTON_GAIN = 1e-6
 """Share of the error by which the error must fall in a step, or the descent ends."""
@@ -177,7 +180,7 @@ class _Step:
     coordinates: Array
     """(S, B, 3)"""
     gain: Array
-    """(S,) decrease of the squared distance from tip to target."""
+    """(S,) decrease of the squared distance from tip to target that the model predicts."""
     moved: Array
     """(S, 3) movement of the tip, to first order."""
     fixed: NDArray[np.bool_]
@@ -216,7 +219,7 @@ def _step(axes: FreeAxes, placed: _Placed, damping: Array, residual_damping: flo
 
 
 def _off_across(placed: _Placed, step: _Step, trial: _Placed) -> Array:
-    """Return the movement (S, 3) of the tips in a step beyond the first order, across the residuals before it."""
+    """Return what takes back (S, 3) the tips' movement beyond the first order, across the residuals before the step."""
     residual, off = placed.residual, placed.tips + step.moved - trial.tips
     along = np.einsum("si,si->s", off, residual) / (np.einsum("si,si->s", residual, residual) + TINY)
     return off - along[:, None] * residual
@@ -228,9 +231,9 @@ def _corrected(axes: FreeAxes, step: _Step, trial: _Placed, off: Array) -> Array
     A step d moves the tip by ``J d + (d . d2 tip . d) / 2`` and more, of which the model of Newton's method has the
     part along the residual r only. What of the second order is across r takes the tip off its way: where J^T J and the
     second derivative leave most axes free, as in a chain near its full reach, only short steps lowered the error. The
-    correction takes this part c away, by ``J^T (J J^T + damping)^-1 c`` with J after the step (second-order correction,
-    Nocedal & Wright, section 18.3; geodesic acceleration, Transtrum & Sethna 2012). Without it 7 of 800 moves of a
-    spine and an arm missed their targets.
+    correction adds ``J^T (J J^T + damping)^-1 c``, with c minus this part and J after the step (second-order
+    correction, Nocedal & Wright, section 18.3; geodesic acceleration, Transtrum & Sethna 2012). Without it 7 of 800
+    moves of a spine and an arm missed their targets.
     """
     model = _GaussNewton(trial.columns, off, np.full(len(off), CORRECTION_DAMPING))
     value = step.coordinates.reshape(len(off), -1).take(axes.free, axis=1)
@@ -376,7 +379,7 @@ def _second_derivative(axes: FreeAxes, spins: Array, columns: Array, residual: A
 
 
 def _into_ellipses(axes: FreeAxes, swings: Array) -> Array:
-    """Return the nearest swings (S, 2, P) in their ellipses as clamp has them."""
+    """Return swings (S, 2, P) moved along their rays from rest into their ellipses, as ``joint_limits.clamp`` does."""
     radii = axes.radii_of(swings)
     share = swings / radii
     inside: Array = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
