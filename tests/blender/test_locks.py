@@ -400,6 +400,20 @@ def test_solving_again_keeps_how_a_chain_with_locks_points_to_a_target_beyond_re
     solve_twice(armature, chain, "OUT_OF_REACH")
 
 
+@pytest.mark.parametrize(("mode", "axis", "seed"), [("YZX", 0, 7), ("YZX", 2, 1), ("YZX", 2, 3), ("YXZ", 2, 3)])
+def test_one_bone_with_a_locked_axis_points_to_a_target_beyond_reach_at_once(mode: str, axis: int, seed: int) -> None:
+    """It swung to and fro about the nearest direction: a second solve rotated it by up to 26 degrees."""
+    clear_scene()
+    rng = np.random.default_rng(seed)
+    armature = make_armature([Bone("bone", (0.0, 0.0, 0.0), (0.0, -1.0, 0.0))])
+    bone = armature.pose.bones["bone"]
+    bone.rotation_mode, bone.rotation_euler = mode, rng.uniform(-0.8, 0.8, 3)
+    bone.rotation_euler[axis], bone.lock_rotation[axis] = 0.0, True
+    chain = set_chain(armature, "bone", 1, make_empty("target", random_direction(rng) * 3.0))
+    update()
+    solve_twice(armature, chain, "OUT_OF_REACH")
+
+
 @pytest.mark.parametrize("seed", [0, 1, 5, 6, 10, 36, 37])
 def test_a_drag_of_a_chain_with_locks_and_a_pole_goes_on_from_the_move_before(seed: int) -> None:
     """Each move was solved from the drag's start, and could end in another way to reach: bones rotated by up to 176

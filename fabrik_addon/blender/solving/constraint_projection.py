@@ -338,7 +338,13 @@ def _least_squares(
 
     After a quick step the Jacobian is updated, ``J + (dx - J dq) dq^T / (dq . dq)`` with ``dx`` the tip's change by
     the step (Broyden 1965): by finite differences it costs as much as 3 F steps of F bones.
+
+    Toward a target beyond reach, d lengths of the chain from its root, a step is divided by d: where a taut chain turns
+    about its root, the squared error's second derivative is d times ``J^T J``. Whole steps swung to and fro about the
+    nearest place until they counted as slow: a second press of Solve turned a bone with a locked axis by up to 26
+    degrees.
     """
+    beyond = max(1.0, float(np.linalg.norm(target - np.array(here.matrices[0].translation[:]))) / here.length)
     damping, slow = _FIRST_DAMPING, 0
     jacobian: Array | None = None
     is_updated = False
@@ -347,7 +353,7 @@ def _least_squares(
             break
         if jacobian is None:
             jacobian, is_updated = _jacobian(bones, here), False
-        change = jacobian.T @ (damped_inverse(jacobian @ jacobian.T, damping) @ here.residual)
+        change = jacobian.T @ (damped_inverse(jacobian @ jacobian.T, damping) @ here.residual) / beyond
         change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
         if not is_updated and here.residual @ jacobian @ change < _STILL * here.error**2:
             break
