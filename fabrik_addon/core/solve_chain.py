@@ -9,22 +9,23 @@ stage, has none after it. The stage of a goal that is not given is left out. Wit
 place of ``reach_rotation``, or ``reach_rotation_clamped`` does for callers that solve again (``PATIENCE``).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from .math.operations import ARRAY, SCALAR, joined, quiet
-from .model.chain_start import StartPose, start_from
-from .problem import Chain, Goals, Options, Pose, Solution
+from .math.operations import ARRAY, SCALAR, add_up, joined, quiet
+from .math.quaternions import rotation_fault
+from .model.chain_start import StartPose, batch_shape, start_from
+from .problem import Chain, FabrikError, Goals, Options, Pose, Solution
 from .solve_tree import each_pose, solve_trees
-from .stages.chain_goal import check_goals
 from .stages.move_root import goal_with_root_fixed, move_root
 from .stages.reach_as_tree import reach_as_tree
 from .stages.reach_position import reach_position
 from .stages.reach_rotation import reach_rotation, reach_rotation_clamped
-from .stages.stage import ComponentSolution, Stage
+from .stages.stage import ChainGoal, ComponentSolution, Stage
 from .stages.stretch_links import stretch_links
 from .within_limits.least_rotation import PATIENCE
 
@@ -115,6 +116,39 @@ def batch_of(found: Sequence[ComponentSolution], start: StartPose) -> ComponentS
         ARRAY.split(np.array(column, float).reshape(*batch, *shape), batch) for column, shape in columns
     )
     return ComponentSolution(batch, points, frames, *numbers)
+
+
+def check_goals(start: StartPose, goals: Goals) -> tuple[StartPose, ChainGoal]:
+    """Return the start with the batch axes of pose and goals together, and the goals as components."""
+    chain, batch = start.chain, start.batch
+    goals_batch = batch_shape(
+        ("targets", goals.targets, (1, 3)),
+        ("poles", goals.poles, (1, 3)),
+        ("rotations of the goals", goals.rotations, (1, 4)),
+    )
+    if goals_batch and goals_batch != batch:
+        try:
+            batch = np.broadcast_shapes(goals_batch, batch)
+        except ValueError as misfit:
+            raise FabrikError(f"the batch shapes of goals {goals_batch} and pose {batch} don't fit") from misfit
+        start = start_from(chain, start.pose, batch)
+    ops = ARRAY if batch else SCALAR
+    (target,) = ops.split(goals.targets, batch)
+    if not ops.all(ops.isfinite(add_up(target))):
+        raise chain.refusal(0, "target")
+    pole, angle, rotation = None, 0.0, None
+    if goals.poles is not None:
+        (pole,) = ops.split(goals.poles, batch)
+        if not ops.all(ops.isfinite(add_up(pole))):
+            raise chain.refusal(0, "pole target")
+        angle = 0.0 if goals.pole_angles is None else float(goals.pole_angles[0])
+        if not math.isfinite(angle):
+            raise chain.refusal(0, "pole angle")
+    if goals.rotations is not None:
+        (rotation,) = ops.split(goals.rotations, batch)
+        if fault := rotation_fault(ops, rotation):
+            raise chain.refusal(0, "rotation goal", fault)
+    return start, ChainGoal(target, pole, angle, rotation)
 
 
 def with_root_fixed(start: StartPose, goals: Goals, options: Options) -> tuple[Goals, Options]:

@@ -8,8 +8,7 @@ from ..math.operations import Operations
 from ..math.vectors import add, choose_parts, distance_between, norm, onward, scale, subtract
 from ..model.chain_start import StartPose
 from ..problem import Options, Status
-from .chain_goal import ChainGoal
-from .stage import ComponentSolution, Stage
+from .stage import ChainGoal, ComponentSolution, Stage
 
 
 def move_root(after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:

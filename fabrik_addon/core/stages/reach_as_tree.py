@@ -14,8 +14,7 @@ from ..problem import Goals, Options, Status
 from ..solve_tree import solve_tree_components
 from ..solvers.table import solver_for
 from ..trees.solution import TreeSolution, at_frames
-from .chain_goal import ChainGoal
-from .stage import ComponentSolution, Stage
+from .stage import ChainGoal, ComponentSolution, Stage
 
 _ERROR_RATIO = 0.25
 """Largest ratio of the error of the pose without the rotation to the error in which the first descent ended, at which a

@@ -14,8 +14,7 @@ from ..model.chain_start import StartPose
 from ..problem import Options, Status
 from ..solvers.fabrik_solver import FABRIK
 from ..solvers.table import solver_for
-from .chain_goal import ChainGoal
-from .stage import ComponentSolution
+from .stage import ChainGoal, ComponentSolution
 
 
 def reach_position(ops: Operations, start: StartPose, goal: ChainGoal, options: Options) -> ComponentSolution:

@@ -11,8 +11,7 @@ from ..math.vectors import add, choose_each, choose_parts, distance_between, onw
 from ..model.chain_start import StartPose
 from ..model.constrained_chain import coordinates_of, place
 from ..problem import Options, Status
-from .chain_goal import ChainGoal
-from .stage import ComponentSolution, Stage
+from .stage import ChainGoal, ComponentSolution, Stage
 
 _MOST_ERROR_RATIO = 1.01
 """Largest ratio of the error with the rotation to the error without it at which the rotation is taken, because position

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a stage is, and what it returns: a solution of one chain as components."""
+"""What a stage is, the goal that it gets and the solution that it returns, as components."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -10,7 +10,17 @@ from ..math.quaternions import Quaternion
 from ..math.vectors import choose_each
 from ..model.chain_start import NearSolution, StartPose
 from ..problem import Options
-from .chain_goal import ChainGoal
+
+
+class ChainGoal(NamedTuple):
+    """The goals of one plain chain as components, in armature space."""
+
+    target: Vector
+    pole: Vector | None
+    pole_angle: float
+    """Radians by which the pole is rotated about the line from the root to the target."""
+    rotation: Quaternion | None
+    """Frame that the last bone should take."""
 
 
 class ComponentSolution(NamedTuple):

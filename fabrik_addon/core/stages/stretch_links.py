@@ -10,8 +10,7 @@ from ..math.operations import Component, Operations, Vector
 from ..math.vectors import distance_between, onward, relative_to, subtract
 from ..model.chain_start import StartPose
 from ..problem import Options, Status
-from .chain_goal import ChainGoal
-from .stage import ComponentSolution, Stage, choose_solution
+from .stage import ChainGoal, ComponentSolution, Stage, choose_solution
 
 
 def stretch_links(
