@@ -99,6 +99,15 @@ def handle_place(armature: Object, handle: FabrikHandle | AddedHandle) -> Vector
     return (bone.tail if handle.use_tail else bone.head).copy()
 
 
+def rotated_in_world(frame: Quaternion, rotation: Quaternion, to_armature: Matrix) -> Quaternion:
+    """Return a frame of armature space after a rotation of world space: ``A r A^-1 f``, with A from world to armature.
+
+    An armature object with an uneven scale carries no frame of a bone to world space, only the change of one.
+    """
+    to_rotation = to_armature.to_quaternion()
+    return to_rotation @ rotation @ to_rotation.conjugated() @ frame
+
+
 def following_objects(armature: Object) -> set[str]:
     """Return the names of the pinned handles of a body that follow an object."""
     return {one.name for one in body_of(armature).handles if one.use_pin and one.target is not None}

@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 
 from ...core import FabrikError
 from ...core.trees.tree_problem import UNSEEN_ANGLE
-from ..bodies.handles import Pull, find_handle
+from ..bodies.handles import Pull, find_handle, rotated_in_world
 from ..rig.body_properties import body_of
 from .body_drag import BodyDrag
 
@@ -78,8 +78,7 @@ class BodyTurn(BodyDrag):
 
     def _desired(self) -> Quaternion:
         """Return the desired rotation of the handle's bone, in armature space."""
-        to_armature = self._to_armature.to_quaternion()
-        return to_armature @ self.turned @ to_armature.conjugated() @ self._start_rotation
+        return rotated_in_world(self._start_rotation, self.turned, self._to_armature)
 
     def _own_pull(self, position: Vector) -> Pull:
         place = position if self._holds_place else None

@@ -149,7 +149,7 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
         return self.execute(context)
 
     def run(self, context: Context) -> None:
-        from ..bodies.handles import Pull, find_handle, handle_bone
+        from ..bodies.handles import Pull, find_handle, handle_bone, rotated_in_world
         from ..drag.mirrored_pull import other_side
         from ..rig.targets_and_poles import armature_to_world
         from ..setup.body_handles import keep_pulls
@@ -168,11 +168,9 @@ class POSE_OT_fabrik_body_pull(HasBodyMixin, Operator):
                 raise FabrikError("The rotation has no length")
             if not math.isfinite(sum(self.rotation)):
                 raise FabrikError("The rotation is not a finite number")
-            # By the rotation since the present pose: of an uneven scale to_armature says no rotation of bones.
             now = handle_bone(armature, handle).matrix
-            turn = Quaternion(self.rotation).normalized() @ (armature.matrix_world @ now).to_quaternion().conjugated()
-            to_rotation = to_armature.to_quaternion()
-            rotation = to_rotation @ turn @ to_rotation.conjugated() @ now.to_quaternion()
+            since = Quaternion(self.rotation).normalized() @ (armature.matrix_world @ now).to_quaternion().conjugated()
+            rotation = rotated_in_world(now.to_quaternion(), since, to_armature)
         if position is None and rotation is None:
             raise FabrikError(f"Handle '{handle.name}' is pulled nowhere: give a position or a rotation")
         own = Pull(handle.name, position, rotation)
