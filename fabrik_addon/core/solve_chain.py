@@ -6,7 +6,7 @@ A stage takes the stage after it as its first argument. ``move_root`` calls that
 ``stretch_links`` at the chain's own lengths, ``reach_rotation`` first without the rotation and then without the last
 link, ``reach_as_tree`` without the rotation and only where its own descent isn't enough. ``reach_position``, the last
 stage, has none after it. The stage of a goal that is not given is left out. Within limits ``reach_as_tree`` takes the
-place of ``reach_rotation``, or ``reach_rotation_clamped`` does for callers that solve again (``PATIENCE``).
+place of ``reach_rotation``, or ``reach_rotation_clamped`` does for callers that solve again (``FIRST_GUESS``).
 """
 
 import math
@@ -27,7 +27,7 @@ from .stages.reach_position import reach_position
 from .stages.reach_rotation import reach_rotation, reach_rotation_clamped
 from .stages.stage import ChainGoal, ComponentSolution, Stage
 from .stages.stretch_links import stretch_links
-from .within_limits.least_rotation import PATIENCE
+from .within_limits.least_rotation import FIRST_GUESS
 
 DEFAULT_OPTIONS = Options()
 
@@ -69,7 +69,7 @@ def solve_components(start: StartPose, goals: Goals, options: Options = DEFAULT_
         return _solve_each(start, goals, options)
     if has_rotation and not is_limited:
         stage = partial(reach_rotation, stage)
-    elif has_rotation and options.iterations < PATIENCE:
+    elif has_rotation and options.iterations <= FIRST_GUESS:
         stage = partial(reach_rotation_clamped, stage)
     elif has_rotation or (goes_on and goal.pole is not None):
         stage = partial(reach_as_tree, stage)

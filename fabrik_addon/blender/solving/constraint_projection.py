@@ -48,7 +48,7 @@ from ...core.math.operations import SCALAR, TINY
 from ...core.math.vectors import first_direction
 from ...core.solvers.fabrik_solver import POLE_GAIN
 from ...core.within_limits.bend_toward_pole import POINTED, angle_to_pole
-from ...core.within_limits.least_rotation import PATIENCE
+from ...core.within_limits.least_rotation import FIRST_GUESS
 from ..bones.bone_kinematics import basis_with, parent_frame, pose_matrices
 from ..bones.bone_rotations import bone_parent_frames, bone_rotations
 from ..bones.feasible_channels import feasible_channels, rotations_differ
@@ -231,7 +231,7 @@ def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, foun
         channels[i] = channel
     here = replace(bones, rotations=tuple(found.rotations), channels=tuple(channels))
     start = _start(here, found.rotations)
-    few = replace(options, iterations=min(PATIENCE - 1, options.iterations))
+    few = replace(options, iterations=min(FIRST_GUESS, options.iterations))
     solution = solve_components(start, goals, few)
     rotations = _rotations_of(here, start, found.rotations, solution)
     further = project_onto_constraints(here, goals, options, solution, rotations)

@@ -27,7 +27,7 @@ from ...core.math.operations import SCALAR, ScalarVector
 from ...core.math.quaternion_arrays import angle_between
 from ...core.model.chain_start import NearSolution
 from ...core.model.frame_transport import aim_frame
-from ...core.within_limits.least_rotation import PATIENCE
+from ...core.within_limits.least_rotation import FIRST_GUESS
 from ..bones.bone_kinematics import location_at
 from ..bones.bone_rotations import bone_rotations
 from ..bones.bone_stretch import read_links, stretched_settings
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 _STATUSES = tuple(Status)
 """By their values: ``Status(value)`` takes 0.3 us at every move of a drag."""
-
-_FIRST_ITERATIONS = PATIENCE - 1
-"""Of the first solve of a chain with locks or shear: one fewer than make the core search from other starts."""
 
 _STRETCHED_PROJECTIONS = 4
 """Projections of a chain with locks, each for the stretch factor that the one before came to, at most."""
@@ -268,7 +265,7 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quatern
         if followed.error <= options.tolerance:
             return followed, 1.0
     tried: list[tuple[ProjectedPose, float]] = []
-    for iterations in (min(_FIRST_ITERATIONS, options.iterations), options.iterations):
+    for iterations in (min(FIRST_GUESS, options.iterations), options.iterations):
         solution = solve_components(snapshot.start, goals, replace(options, iterations=iterations))
         rotations = bones.with_free(bone_rotations(snapshot.parent_frames, solution.frames))
         tried.append(_projected(snapshot, goals, solution, rotations))

@@ -69,7 +69,7 @@ def reach_rotation_clamped(
 ) -> ComponentSolution:
     """Return the pose of ``reach_rotation`` clamped to the limits, or the pose without the rotation.
 
-    For one pose, not for a batch, and for solves with fewer iterations than ``PATIENCE``, whose callers solve again.
+    For one pose, not for a batch, and for solves whose callers solve again (``FIRST_GUESS``).
     Clamping the last bone may take the tip from where ``reach_rotation`` has it: then the rotation is left out.
     """
     chain, unit = start.constrained_chain, start.chain.total_length

@@ -34,7 +34,7 @@ from ..model.constrained_chain import ConstrainedChain, ConstrainedPose, array_o
 from ..model.constrained_chain_arrays import Bones
 from ..model.joint_limits import SwingTwist, clamp
 from ..optimise.bounded_least_squares import descend
-from .least_rotation import LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION, PATIENCE, Termination, rotate_least
+from .least_rotation import FIRST_GUESS, LEAST_CHANGE, LEAST_CHANGE_FROM_SOLUTION, Termination, rotate_least
 from .nearest_pose import NewtonSteps, nearest_poses
 
 REACH_STEPS = 40
@@ -98,8 +98,8 @@ def reach_within_limits(
         reference: callers take the present pose, or the solver's pose without limits, clamped to the limits.
         target: from the root, in units of the chain's length.
         tolerance: distance from tip to target that counts as reached, in the same units.
-        iterations: steps of least squares from a start, at most, and no more than ``REACH_STEPS``. With fewer than
-            ``PATIENCE`` the first start is the only one.
+        iterations: steps of least squares from a start, at most, and no more than ``REACH_STEPS``. A first
+            guess (``FIRST_GUESS``) has the first start only.
         initial: the solution for a target near this one: the first start. None where there is no such solution: then
             the reference pose is the first start.
 
@@ -111,8 +111,7 @@ def reach_within_limits(
     pose, error = _least_rotation(ops, first, reference, target, tolerance, steps)
     starts = 1.0 + 0.0 * error
     rest = ops.active_indices(error <= tolerance)
-    # With fewer steps than ``PATIENCE`` a descent only ran out of steps: it isn't known to be in a local minimum.
-    if rest is None or steps < PATIENCE:
+    if rest is None or steps <= FIRST_GUESS:
         return pose, error, starts
     chain = pose.chain.gather(ops, rest)
     poses = [[gather_parts(ops, rest, joint) for joint in each.coordinates] for each in (pose, first, reference)]

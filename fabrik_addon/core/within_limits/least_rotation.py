@@ -38,6 +38,10 @@ stays while the pose rotates back: with this rule there, too, six alternating hi
 further steps led them. From the solution for another target the rule holds there, too: the way back is short, and
 moves of a spine and an arm beyond reach took 10 ms (95th percentile) without it, with it 7.5."""
 
+FIRST_GUESS = PATIENCE - 1
+"""Steps, at most, of a solve whose caller solves again: it has one start, because a descent of so few steps isn't known
+to be in a local minimum."""
+
 NEAR_TARGET = 0.02
 """Distance from the target, over the chain's length, within which a step may increase the error: the next step takes
 the increase away."""
@@ -107,8 +111,8 @@ def rotate_least(
 ) -> tuple[ConstrainedPose, Component]:
     """Bring the tip to the target with the least rotation from the reference pose that there is near the start.
 
-    A batch item whose target is farther from the root than the chain is long stays at its start, unless the steps are
-    fewer than ``PATIENCE``: with so few the caller has no other starts.
+    A batch item whose target is farther from the root than the chain is long stays at its start, unless the
+    solve is a first guess (``FIRST_GUESS``), whose caller has no other starts.
 
     Args:
         reference: joint coordinates to stay near to. They are returned to the last bit if the start is the reference
@@ -123,7 +127,7 @@ def rotate_least(
     from_solution = least_change < LEAST_CHANGE
     pose, error = start, distance_between(ops, start.tip, target)
     at_reference = _are_equal(start.coordinates, reference, error)
-    is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps >= PATIENCE else False
+    is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps > FIRST_GUESS else False
     done = (at_reference & (error <= tolerance)) | is_beyond
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
     stride, before, nearest, longest_before = _Stride(ops, error), error, error, 0.0 * error
