@@ -23,7 +23,7 @@ from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
 from .tasks.task_stack import TaskStack
 from .trees.by_weight import solved_by_weight
-from .trees.goals_as_tasks import tree_problem
+from .trees.goals_as_tasks import problem_of_goals
 from .trees.rotation_bound import within_turn
 from .trees.solution import AS_GOOD, TreeSolution, solution_of
 from .trees.tree_problem import TreeProblem
@@ -103,7 +103,7 @@ def solve_tree_components(
         FabrikError: a number isn't finite, or a shape doesn't fit.
     """
     solver = solver_for_tree(options)
-    problem = tree_problem(start, goals, options)
+    problem = problem_of_goals(start, goals, options)
     present = problem.present
     found, reference = Descended(present, 0, True, None), None
     if not options.is_back and not problem.is_done(present):

@@ -27,7 +27,7 @@ from .problem import Goals, Options
 from .solve_tree import present_if_as_good, solve_tree_components
 from .solvers.table import solver_for_tree
 from .trees.by_weight import firmness_of
-from .trees.goals_as_tasks import is_weighed, tree_problem
+from .trees.goals_as_tasks import is_weighed, problem_of_goals
 from .trees.pole_sides import bending_away, bent_to_poles
 from .trees.solution import TreeSolution, solution_of, state_before
 
@@ -79,7 +79,7 @@ def _solved_between(
     Returns:
         the solutions, None of frames that have to be solved alone; an empty list where all have to be.
     """
-    problems = [tree_problem(start, goals, options) for start, goals in frames]
+    problems = [problem_of_goals(start, goals, options) for start, goals in frames]
     before, first = (state_before(problems[0], solution) for solution in found[-2:])
     after = state_before(problems[-1], last)
     inner = problems[1:-1]

@@ -18,7 +18,7 @@ from fabrik_addon.core.tasks.balance_task import MARGIN, BalanceTask
 from fabrik_addon.core.tasks.floor_task import floor_task
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from tests.unit.chains import Array
 from tests.unit.trees import random_tree, second_derivative, y_tree
 
@@ -90,7 +90,7 @@ def test_the_derivatives_are_those_of_the_residual(seed: int) -> None:
     balance = replace(balance, bones=np.array([j for j in range(9) if j in chain.parents])[:4], masses=np.full(4, 0.25))
     goals = Goals(pose.positions[chain.tips] + 1.0, priorities=np.full(len(chain.tips), 2), balance=balance)
     start = start_tree(chain, pose)
-    problem = tree_problem(start, goals, Options(moves_root=True))
+    problem = problem_of_goals(start, goals, Options(moves_root=True))
     assert problem.balance is not None
     stack = TaskStack(TreeCoordinates(start.tree, True), [[(problem.balance, 1.0)]])
     state = problem.present
@@ -115,7 +115,7 @@ def test_the_derivatives_of_the_floor_task_are_those_of_its_residual(seed: int) 
     start = start_tree(replace(chain, posture_weights=np.ones(9)), pose)
     points, heights = rng.uniform(-0.4, 0.4, (len(bones), 3)), np.full(len(bones), -9.0)
     floor = Floor(bones, points, np.array([0.0, 0.6, 0.8]), heights, PULLED)
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
+    state = problem_of_goals(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
     task = floor_task(start, state.placed, floor)
     task = replace(
         task, heights=task.heights - task.below(state.placed) + np.array([0.1, -0.1, 0.2, 0.3])[: len(bones)]
@@ -134,7 +134,7 @@ def test_the_derivatives_of_the_floor_task_are_those_of_its_residual(seed: int) 
 def test_a_point_that_is_below_the_floor_before_may_stay_there() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    placed = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present.placed
+    placed = problem_of_goals(start, Goals(pose.positions[chain.tips]), Options()).present.placed
     floor = Floor(np.array([0, 1]), np.zeros((2, 3)), np.array([0.0, 0.0, 1.0]), np.array([0.5, 0.5]), PULLED)
     task = floor_task(start, placed, floor)
     assert np.allclose(task.heights * start.unit, [0.0, 0.5], atol=1e-9)
@@ -149,12 +149,12 @@ def balanced(by: tuple[float, float, float], has_balance: bool = True) -> tuple[
     targets = pose.positions[chain.tips] + np.array([by, (0.0, 0.0, 0.0)])
     goals = Goals(targets, with_positions=np.array([True, False]), priorities=np.array([2, 3]), balance=balance)
     start = start_tree(chain, pose)
-    task = tree_problem(start, goals, Options()).balance
+    task = problem_of_goals(start, goals, Options()).balance
     assert task is not None
     found = solve_tree(start, goals if has_balance else replace(goals, balance=None), Options())
     assert np.linalg.norm(found.pose.positions[chain.tips[0]] - targets[0]) < 1e-3
     placed = start_tree(chain, found.pose)
-    problem = tree_problem(placed, replace(goals, balance=None), Options())
+    problem = problem_of_goals(placed, replace(goals, balance=None), Options())
     beyond = task.beyond(problem.present.placed) - MARGIN
     return task, max(0.0, float(beyond.max()))
 

@@ -19,7 +19,7 @@ from fabrik_addon.core.tasks.position_task import PositionTask
 from fabrik_addon.core.tasks.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from tests.unit.chains import Array, matrix
 from tests.unit.trees import second_derivative, y_tree
 
@@ -162,7 +162,7 @@ def test_an_effector_with_slack_is_held_at_the_edge_of_its_slack() -> None:
 def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    state = tree_problem(start, Goals(ends(pose)), Options()).present
+    state = problem_of_goals(start, Goals(ends(pose)), Options()).present
     tip = int(chain.tips[0])
     x, y, z = state.placed.joints[tip]
     task = PositionTask(tip, (x + 0.3, y - 0.1, z + 0.2), slack=0.15)
@@ -177,7 +177,7 @@ def test_the_jacobian_of_a_task_with_slack_is_the_change_of_its_residual() -> No
 def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    problem = tree_problem(
+    problem = problem_of_goals(
         start, Goals(np.add(ends(pose), [(0.4, 0.2, -0.3), (-0.2, 0.5, 0.1)])), Options(moves_root=True)
     )
     stack = TaskStack(TreeCoordinates(start.tree, True), problem.levels())
@@ -200,7 +200,7 @@ def test_the_curvature_is_the_change_of_the_forces_torques() -> None:
 def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> None:
     chain, pose = y_tree()
     start = start_tree(chain, pose)
-    problem = tree_problem(start, Goals(np.add(ends(pose), (0.4, 0.2, -0.3))), Options(moves_root=True))
+    problem = problem_of_goals(start, Goals(np.add(ends(pose), (0.4, 0.2, -0.3))), Options(moves_root=True))
     stack, reference = problem.stack(), problem.present
     loss = loss_of(stack, OF_CHAINS._replace(weights=[10.0]))
     state = stack.coordinates.applied(reference, np.linspace(-1.1, 1.4, len(stack.coordinates.weights)))

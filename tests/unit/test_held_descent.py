@@ -15,7 +15,7 @@ from fabrik_addon.core.model.tree_start import StartTree
 from fabrik_addon.core.optimise.held_descent import TREE_STEPS
 from fabrik_addon.core.optimise.weighted_descent import least_cost
 from fabrik_addon.core.tasks.task_loss import OF_TREES
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from fabrik_addon.core.trees.solution import TreeSolution
 from tests.unit.chains import Array, unit
 from tests.unit.trees import posed, position_errors, y_tree
@@ -31,7 +31,7 @@ def led_beyond(chain: Chain, pose: Pose, seed: int) -> Array:
 def degrees_from_least_cost(start: StartTree, goals: Goals, found: TreeSolution) -> float:
     """Rotation of a bone, at most, on the way from where a solve has ended to the least cost by weight."""
     assert found.by_weight is not None
-    problem = tree_problem(start, goals, Options())
+    problem = problem_of_goals(start, goals, Options())
     stack, _ = problem.stacks_by_weight(found.by_weight, OF_TREES.nearly_met)
     least, *_ = least_cost(stack, found.by_weight, problem.present, TREE_STEPS, OF_TREES)
     return float(np.degrees(angle_between(least.placed.quaternions, found.by_weight.placed.quaternions).max()))

@@ -18,7 +18,7 @@ from fabrik_addon.core.solve_tree import solve_tree
 from fabrik_addon.core.tasks.look_at_task import look_at_task
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from tests.unit.chains import Array
 from tests.unit.trees import random_tree
 
@@ -51,7 +51,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int) -> None:
         turning=np.array(bones[1:]),
         priority=LOOKS,
     )
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
+    state = problem_of_goals(start, Goals(pose.positions[chain.tips]), Options(moves_root=True)).present
     task = look_at_task(start, state.placed, look_at)
     stack = TaskStack(TreeCoordinates(start.tree, True), [[(task, 1.0)]])
     state = stack.coordinates.applied(state, 0.1 * rng.normal(size=len(stack.coordinates.weights)))
@@ -133,7 +133,7 @@ def look(chain: Chain, pose: Pose, azimuth: float, elevation: float = 0.0) -> tu
     )
     start = start_tree(chain, pose)
     found = solve_tree(start, goals, Options())
-    problem = tree_problem(start_tree(chain, found.pose), goals, Options())
+    problem = problem_of_goals(start_tree(chain, found.pose), goals, Options())
     assert problem.look_at is not None
     return (
         found.pose.rotations,

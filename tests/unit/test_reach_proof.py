@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Status, solve_tree_components, start_tree
 from fabrik_addon.core.trees import without_pins
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from fabrik_addon.core.trees.tree_problem import TreeProblem
 from tests.unit.chains import Array, seeds
 from tests.unit.trees import posed, random_tree, y_tree
@@ -21,7 +21,7 @@ def apart(distance: float) -> tuple[TreeProblem, Array]:
     """Return a Y whose arms of two links end so far apart, at half the trunk's height, and the targets."""
     chain, pose = y_tree(3, 2)
     targets = np.array([[0.5 * distance, 0.0, 1.5], [-0.5 * distance, 0.0, 1.5]])
-    return tree_problem(start_tree(chain, pose), Goals(targets), Options()), targets
+    return problem_of_goals(start_tree(chain, pose), Goals(targets), Options()), targets
 
 
 @given(seed=seeds, joints=st.integers(4, 20), turn=st.floats(0.1, 2.0))
@@ -29,7 +29,7 @@ def test_targets_that_can_be_met_are_never_proven_unmet(seed: int, joints: int, 
     rng = np.random.default_rng(seed)
     chain, pose = random_tree(rng, joints)
     targets = posed(rng, chain, pose, turn)[chain.tips]
-    problem = tree_problem(start_tree(chain, pose), Goals(targets), Options())
+    problem = problem_of_goals(start_tree(chain, pose), Goals(targets), Options())
     assert not problem.is_proven_unmet(problem.present)
 
 

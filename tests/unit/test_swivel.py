@@ -16,7 +16,7 @@ from fabrik_addon.core.solve_tree import solve_tree
 from fabrik_addon.core.tasks.swivel_task import SwivelTask, swivel_task
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from tests.unit.chains import Array, unit
 from tests.unit.trees import y_tree
 
@@ -27,7 +27,7 @@ def arm_of(model: Array) -> tuple[StartTree, SwivelTask, State]:
     """The left one of the arms of a trunk, with its last bone but one as the chest."""
     chain, pose = y_tree()
     start = start_tree(replace(chain, posture_weights=np.ones(len(chain.lengths))), pose)
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present
+    state = problem_of_goals(start, Goals(pose.positions[chain.tips]), Options()).present
     return start, swivel_task(start, state.placed, Swivel((SHOULDER, ELBOW, WRIST), 2, model)), state
 
 

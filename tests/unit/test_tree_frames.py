@@ -31,7 +31,7 @@ from fabrik_addon.core.optimise.weighted_descent import CONVERGED, least_cost
 from fabrik_addon.core.optimise.weighted_solution import Descended
 from fabrik_addon.core.tasks.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.tasks.task_stack import TaskStack
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from tests.unit.trees import y_tree
 
 FRAMES = 97
@@ -161,7 +161,7 @@ def test_a_small_motion_of_a_target_takes_few_steps(kind: str, monkeypatch: pyte
 
 
 def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
-    problems = [tree_problem(*frame, ROOT_MOVES) for frame in pinned_frames("limits, poles, rotations")[:5]]
+    problems = [problem_of_goals(*frame, ROOT_MOVES) for frame in pinned_frames("limits, poles, rotations")[:5]]
     stacks = [problem.stack() for problem in problems]
     assert are_alike(stacks)
     rng = np.random.default_rng(0)
@@ -190,7 +190,7 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
 
 
 def test_poses_that_descend_side_by_side_end_where_each_does_alone() -> None:
-    problems = [tree_problem(*frame, ROOT_MOVES) for frame in pinned_frames("limits, rotations")[:8]]
+    problems = [problem_of_goals(*frame, ROOT_MOVES) for frame in pinned_frames("limits, rotations")[:8]]
     stacks, states = [problem.stack() for problem in problems], [problem.present for problem in problems]
     batch = stack_of_frames(stacks)
     arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)

@@ -15,7 +15,7 @@ from fabrik_addon.core.tasks.pole_arc import PoleArc, pole_arc
 from fabrik_addon.core.tasks.pole_task import POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.tasks.tree_coordinates import TreeCoordinates
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from fabrik_addon.core.trees.pole_sides import bending_away
 from tests.unit.chains import Array
 from tests.unit.trees import tree_chain, y_tree
@@ -33,7 +33,7 @@ def test_the_jacobian_is_the_change_of_the_residual(seed: int, bend: float, ahea
     chain, pose = y_tree()
     start = start_tree(chain, pose)
     stack = TaskStack(TreeCoordinates(start.tree, True), [])
-    state = tree_problem(start, Goals(pose.positions[chain.tips]), Options()).present
+    state = problem_of_goals(start, Goals(pose.positions[chain.tips]), Options()).present
     state = stack.coordinates.applied(state, bend * rng.normal(size=len(stack.coordinates.weights)))
     joints = state.placed.points
     along = joints[TIP] - joints[ROOT]
@@ -93,7 +93,7 @@ def test_the_residual_is_smooth_at_a_straight_chain() -> None:
     positions = pose.positions.copy()
     positions[ROOT : TIP + 1] = positions[ROOT] + np.arange(TIP + 1 - ROOT)[:, None] * (0.6, 0.0, 0.8)
     start = start_tree(chain, replace(pose, positions=positions))
-    straight = tree_problem(start, Goals(positions[chain.tips]), Options()).present
+    straight = problem_of_goals(start, Goals(positions[chain.tips]), Options()).present
     pole = positions[ROOT] + np.array([-2.0, 0.3, 5.0])
     task = PoleTask(range(ROOT, TIP + 1), (float(pole[0]), float(pole[1]), float(pole[2])), 0.0, POLE_ROUNDING)
     stack = TaskStack(TreeCoordinates(start.tree, False), [[(task, 1.0)]])
@@ -120,7 +120,7 @@ def test_beside_a_pin_no_chain_bends_away_from_a_pole_near_its_chord(aside: floa
     goals = Goals(
         positions[chain.tips], poles=poles, with_poles=np.array([True, False]), pinned=np.array([False, True])
     )
-    problem = tree_problem(start, goals, Options())
+    problem = problem_of_goals(start, goals, Options())
     assert bool(bending_away(problem, problem.present)) is bends_away
     stack = TaskStack(TreeCoordinates(start.tree, False), [[(problem.poles[0], 1.0)]])
     assert stack.residual(problem.present).any() == bends_away

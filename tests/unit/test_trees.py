@@ -30,7 +30,7 @@ from fabrik_addon.core.math.quaternions import conjugate, multiply
 from fabrik_addon.core.optimise.weighted_solution import descend_by_weight
 from fabrik_addon.core.tasks.task_loss import OF_CHAINS
 from fabrik_addon.core.trees import without_pins
-from fabrik_addon.core.trees.goals_as_tasks import tree_problem
+from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from fabrik_addon.core.trees.solution import TreeSolution
 from tests.unit.chains import Array, quaternion, seeds, unit
 from tests.unit.trees import (
@@ -350,7 +350,7 @@ def test_what_is_nearly_met_is_met_by_small_rotations(seed: int) -> None:
     for _ in range(80):
         targets[2] += 0.025 * way
         goals = Goals(targets, pinned=np.array([True, True, False]))
-        problem = tree_problem(start_tree(chain, pose), goals, Options(moves_root=True))
+        problem = problem_of_goals(start_tree(chain, pose), goals, Options(moves_root=True))
         stack, present = problem.stack(), problem.present
         found = descend_by_weight(stack, present, present, 80, OF_CHAINS)
         largest = max(largest, float(np.abs(stack.coordinates.to_reference(found.by_weight, found.state)).max()))

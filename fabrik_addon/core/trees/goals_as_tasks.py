@@ -42,7 +42,7 @@ def is_weighed(chain: Chain, goals: Goals) -> bool:
     )
 
 
-def tree_problem(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
+def problem_of_goals(start: StartTree, goals: Goals, options: Options) -> TreeProblem:
     """Return the goals of one pose as tasks."""
     goals = _with_shape_angles(start, goals)
     chain, tree = start.chain, start.tree
