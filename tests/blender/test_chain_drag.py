@@ -28,6 +28,7 @@ from tests.blender.rigs import (
     end_of,
     enter_pose_mode,
     everything,
+    joints_of,
     layer,
     leave_mode,
     limit_joints,
@@ -210,6 +211,36 @@ def test_a_drag_within_limits_goes_on_from_its_first_move_beside_a_pole() -> Non
         poses.append(frames_of(armature))
     turns = [largest_turn(*pair) for pair in pairwise(poses)]
     assert max(turns) <= 3.0 * np.median(turns)
+
+
+def test_a_foot_that_cannot_take_its_rotation_is_led_without_a_jump() -> None:
+    """The rotation pulled so hard that the leg had several places to stay: the thigh rotated by 49 degrees in one move,
+    and the way back had other poses than the way out."""
+    armature = metarig("human_metarig")
+    for name, joint in (("thigh.L", "HIP"), ("shin.L", "KNEE"), ("foot.L", "ANKLE")):
+        bpy.ops.pose.select_all(action="DESELECT")
+        armature.pose.bones[name].select = True
+        activate(armature, name)
+        assert bpy.ops.pose.fabrik_limits_set(joint=joint) == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chain_add(chain_count=3, create_target=True) == {"FINISHED"}
+    chain = armature.fabrik.chains[-1]
+    chain.use_rotation = chain.use_limits = True
+    session = ChainDrag(layer(), armature, Grab("foot.L", chain.name), 3)
+    root, length = armature.matrix_world @ Vector(joints_of(armature, chain)[0]), session.snapshot.chain.total_length
+    rng = np.random.default_rng(0)
+    center = root.lerp(session.start_position, 0.75) + 0.1 * length * random_direction(rng)
+    across = random_direction(rng)
+    along = across.orthogonal().normalized()
+    angles = np.linspace(0.0, math.tau, 121)
+    rays = [math.cos(angle) * across.cross(along) + math.sin(angle) * along for angle in angles]
+    path = [center + 0.25 * length * ray for ray in rays]
+    path = [session.start_position.lerp(path[0], step / 20) for step in range(1, 20)] + path
+    poses = []
+    for place in path + path[::-1]:
+        session.move(layer(), place)
+        poses.append(frames_of(armature))
+    assert max(largest_turn(*pair) for pair in pairwise(poses)) <= 12.0
+    assert max(map(largest_turn, poses[: len(path)], poses[::-1])) <= 1.0
 
 
 def drag_around(session: ChainDrag, axis: Vector) -> list[float]:

@@ -53,8 +53,11 @@ def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previ
         of_targets = turned_where_known(problem, previous.of_targets)
         ended = turned_where_known(problem, previous.by_weight) if options.continues or not is_body else None
         start = ended or state_of_previous(problem, previous)
-    begins = Beginning(options.is_move or previous is not None, options.is_move, forces)
-    return descend_by_weight(stack, start, reference, most, firmness_of(problem), begins, of_targets)
+    firmness = firmness_of(problem)
+    # A pose of one chain without forces isn't the solution of a frame before.
+    is_near = previous is not None and (firmness is not OF_ONE_CHAIN or forces is not None)
+    begins = Beginning(options.is_move or is_near, options.is_move, forces)
+    return descend_by_weight(stack, start, reference, most, firmness, begins, of_targets)
 
 
 def firmness_of(problem: TreeProblem) -> Firmness:
