@@ -131,13 +131,14 @@ and 87 degrees, in which a foot rotated away from its goal, with 200 one had a s
 
 _OF_ONE_CHAIN_FROM_FAR = OF_FIXED_CHAINS._replace(weights=(1e7, 1e5), most_forces=(math.inf, 400.0), from_far=None)
 
-OF_ONE_CHAIN = _OF_ONE_CHAIN_FROM_FAR._replace(most_forces=(math.inf, 40.0), from_far=_OF_ONE_CHAIN_FROM_FAR)
+OF_ONE_CHAIN = _OF_ONE_CHAIN_FROM_FAR._replace(most_forces=(math.inf, 60.0), from_far=_OF_ONE_CHAIN_FROM_FAR)
 """Of the target of one chain, and of its rotation. With the weights and forces of ``OF_FIXED_CHAINS`` moves of a spine
 beyond reach took 7.0 steps instead of 4.5, and on 84 paths of seven chains in a drag 18 had a jump instead of 15. With
 F = 400 of the rotation also from the move before, a leg whose foot can't take its rotation had several places to stay:
 of 24 drags of a foot and a hand 18 had a jump, the largest of 49 degrees; with F = 100, 60 and 40 these were 16, 15 and
-13, the largest of 15.5. ``from_far`` has 400: 141 of 150 feasible rotations of an arm are met from rest then, and 136
-if F is 100 from there, too."""
+13, the largest of 15.5. Of 1,200 frames of bakes to rotations that limits allow 41, 40, 38 and 52 were off by more than
+0.1 degrees. ``from_far`` has 400: 141 of 150 such rotations of an arm are met from rest then, and 136 if F is 100 from
+there, too."""
 
 OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True)
 """Of chains without pins: of targets that are nearly met where the descent starts, of the others, and of rotations and
