@@ -23,45 +23,10 @@ def reach_rotation(
 ) -> ComponentSolution:
     """Give the last bone the goal's rotation, as far as its tip stays as near to the target as without it.
 
-    1. The next stage solves for the whole chain without the rotation.
-    2. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in that
-       pose, by just as much as the other links need to reach its head; the next stage solves for these. Where the tip
-       is farther from the target then (``_MOST_ERROR_RATIO``), joints and other bones' frames are those of the pose
-       without the rotation. A single other link has no bend that a pole could rotate: its frame is the one in the pose
-       without the rotation, followed by the shortest rotation to the link found. If its frame were rotated toward the
-       pole, it would roll by 180 degrees where its direction passes the pole.
-    3. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
-       the link found.
+    The next stage solves for the whole chain without the rotation, and ``_with_rotation`` changes that pose.
     """
-    rotation, target = goal.rotation, goal.target
-    assert rotation is not None  # this stage is for goals with a rotation only
-    chain, unit = start.chain, start.chain.total_length
-    goal = goal._replace(rotation=None)
-    plain = after(ops, start, goal, options)
-    desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
-    points, frames, iterations = plain.points, plain.frames, plain.iterations
-    link = subtract(points[-1], points[-2])
-    allowed = ops.maximum(0.0 * plain.error + options.tolerance, _MOST_ERROR_RATIO * plain.error)
-    if len(chain.links) > 1:
-        last = last_link(ops, chain.links[:-1], subtract(target, start.root), desired_link, link)
-        # One link has one solution for every solver, and TWO_BONE refuses one link.
-        other_options = options if len(chain.links) > 2 else replace(options, solver="FABRIK")
-        others = after(ops, start.without_tip, goal._replace(target=subtract(target, last)), other_options)
-        tip = add(others.points[-1], last)
-        other_frames = others.frames
-        if len(chain.links) == 2 and goal.pole is not None:
-            before, found = (subtract(each.points[1], start.root) for each in (plain, others))
-            other_frames = [multiply(from_to(ops, before, found, start.x_axes[0]), plain.frames[0])]
-        better = distance_between(ops, tip, target) <= allowed * unit
-        points = choose_each(ops, better, [*others.points, tip], points)
-        link = choose_parts(ops, better, last, link)
-        frames = [choose_parts(ops, better, a, b) for a, b in zip(other_frames, frames, strict=False)]
-        iterations = plain.iterations + others.iterations
-    last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
-    frames = [*frames[: len(chain.links) - 1], last_frame]
-    error = distance_between(ops, points[-1], target) / unit
-    status = ops.where(error <= options.tolerance, Status.REACHED, plain.status)
-    return ComponentSolution(start.batch, points, frames, error, iterations, status, stretch=1.0 + 0.0 * error)
+    plain = after(ops, start, goal._replace(rotation=None), options)
+    return _with_rotation(after, ops, start, goal, options, plain)
 
 
 def reach_rotation_clamped(
@@ -74,12 +39,61 @@ def reach_rotation_clamped(
     """
     chain, unit = start.constrained_chain, start.chain.total_length
     assert chain is not None  # this function is for chains with limits only
-    found = reach_rotation(after, ops, start, goal, options)
+    plain = after(ops, start, goal._replace(rotation=None), options)
+    found = _with_rotation(after, ops, start, goal, options, plain)
     placed = place(ops, chain, coordinates_of(ops, chain, found.frames))
     points = [onward(start.root, unit, joint) for joint in placed.joints]
     error = distance_between(ops, points[-1], goal.target) / unit
     if error > max(options.tolerance, _MOST_ERROR_RATIO * found.error):
-        return after(ops, start, goal._replace(rotation=None), options)
+        return plain
     missed = Status.LIMITED if found.status == Status.REACHED else found.status
     status = Status.REACHED if error <= options.tolerance else missed
     return found._replace(points=points, frames=placed.frames, error=error, status=status)
+
+
+def _with_rotation(
+    after: Stage, ops: Operations, start: StartPose, goal: ChainGoal, options: Options, plain: ComponentSolution
+) -> ComponentSolution:
+    """Return the pose whose last bone has the goal's rotation, as far as its tip stays as near to the target.
+
+    1. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in the
+       pose without the rotation, by just as much as the other links need to reach its head; the next stage solves for
+       these. Where the tip is farther from the target then (``_MOST_ERROR_RATIO``), joints and other bones' frames are
+       those of the pose without the rotation. A single other link has no bend that a pole could rotate: its frame is
+       the one in the pose without the rotation, followed by the shortest rotation to the link found. If its frame were
+       rotated toward the pole, it would roll by 180 degrees where its direction passes the pole.
+    2. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
+       the link found.
+
+    Args:
+        plain: the pose without the rotation.
+    """
+    rotation, target = goal.rotation, goal.target
+    assert rotation is not None  # this stage is for goals with a rotation only
+    chain, unit = start.chain, start.chain.total_length
+    desired_link = rotate(rotation, rotate(conjugate(start.frames[-2]), scale(start.links[-1], unit)))
+    points, frames, iterations = plain.points, plain.frames, plain.iterations
+    link = subtract(points[-1], points[-2])
+    allowed = ops.maximum(0.0 * plain.error + options.tolerance, _MOST_ERROR_RATIO * plain.error)
+    if len(chain.links) > 1:
+        last = last_link(ops, chain.links[:-1], subtract(target, start.root), desired_link, link)
+        is_single = len(chain.links) == 2
+        # One link has one solution for every solver, and TWO_BONE refuses one link.
+        other_options = replace(options, solver="FABRIK") if is_single else options
+        other_goal = goal._replace(target=subtract(target, last), rotation=None, pole=None if is_single else goal.pole)
+        others = after(ops, start.without_tip, other_goal, other_options)
+        tip = add(others.points[-1], last)
+        other_frames = others.frames
+        if is_single and goal.pole is not None:
+            before, found = (subtract(each.points[1], start.root) for each in (plain, others))
+            other_frames = [multiply(from_to(ops, before, found, start.x_axes[0]), plain.frames[0])]
+        better = distance_between(ops, tip, target) <= allowed * unit
+        points = choose_each(ops, better, [*others.points, tip], points)
+        link = choose_parts(ops, better, last, link)
+        frames = [choose_parts(ops, better, a, b) for a, b in zip(other_frames, frames, strict=False)]
+        iterations = plain.iterations + others.iterations
+    last_frame = multiply(from_to(ops, desired_link, link, start.x_axes[-2]), rotation)
+    frames = [*frames[: len(chain.links) - 1], last_frame]
+    error = distance_between(ops, points[-1], target) / unit
+    status = ops.where(error <= options.tolerance, Status.REACHED, plain.status)
+    return ComponentSolution(start.batch, points, frames, error, iterations, status, stretch=1.0 + 0.0 * error)
