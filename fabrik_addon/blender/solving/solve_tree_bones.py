@@ -47,8 +47,10 @@ from .solve_chain_bones import SolvedChain
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
-_TREE_RESTARTS = 8
-"""Solves from the feasible pose, at most."""
+_TREE_RESTARTS = 24
+"""Solves from the feasible pose, at most. With 8, 26 of 160 random trees with locks stayed up to 8e-4 of a chain's length
+off targets that their locks allow, and came there at a second press of Solve; with 24 they are 4, and a press takes as
+long: each solve shortens the distance to a third or so."""
 
 _NO_RESTART_GAIN = 0.9
 """Ratio of a restart's cost to the smallest one so far from which the restarts end."""
