@@ -59,6 +59,9 @@ class Chain:
     posture_weights: Array | None = None
     """(J,) weight of each bone's rotation in a tree's posture task, of a root's also of its translation; None is what
     follows from the links that hang on each bone (``Tree.carried_lengths``)."""
+    euler_orders: tuple[str, ...] = ()
+    """(J,) 'XYZ', for example, of a joint whose limits are of Euler angles of that order; '' of swing and twist. None
+    are given where there are none; a plain chain that has any is solved as a tree."""
     has_anchor: bool = False
     """Whether joint 0 is an anchor: the parent of several roots, with no bone, no rotation, and links that don't count
     as part of any chain."""
@@ -86,6 +89,9 @@ class Chain:
         for joint, axis in zip(*np.nonzero(~((self.stiffness >= 0.0) & (self.stiffness < 1.0))), strict=True):
             where, stiffness = f"{self.name(joint)} about {'XYZ'[axis]}", self.stiffness[joint, axis]
             raise FabrikError(f"the stiffness of {where} is {stiffness:g}: it must be at least 0 and less than 1")
+        for joint, order in enumerate(self.euler_orders):
+            if order and sorted(order) != ["X", "Y", "Z"]:
+                raise FabrikError(f"the order of the Euler angles of {self.name(joint)} is '{order}', not X, Y and Z")
         for joint, rest in enumerate(self.rest.tolist()):
             if fault := rotation_fault(SCALAR, rest):
                 raise FabrikError(f"the rest frame of {self.name(joint)} {fault}")

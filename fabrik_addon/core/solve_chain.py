@@ -50,7 +50,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
         FabrikError: a number isn't finite or not in its range, a shape doesn't fit, or a desired rotation isn't a
             unit quaternion.
     """
-    if not chain.is_plain or goals.meets is not None:
+    if not chain.is_plain or goals.meets is not None or any(chain.euler_orders):
         return solve_trees(chain, pose, goals, options)
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]

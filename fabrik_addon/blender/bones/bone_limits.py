@@ -77,7 +77,7 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
     for axis in range(3):
         if lower[axis] - upper[axis] < _NO_ANGLE:
             lower[axis] = min(lower[axis], upper[axis])  # one range begins where the other ends
-    for axis in _resting_locks(bone) if with_locks else ():
+    for axis in resting_locks(bone) if with_locks else ():
         lower[axis] = upper[axis] = min(0.0, upper[axis])
     return (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2])
 
@@ -158,7 +158,7 @@ def within_euler_limits(
 def left_by(bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rotation: Quaternion) -> Quaternion:
     """Return a bone's own rotation after Limit Rotation constraints, one after another, as Blender computes them."""
     for constraint in constraints:
-        order = _order_of(bone, constraint)
+        order = order_of(bone, constraint)
         angles = rotation.to_euler(order)[:]
         clamped = [
             _clamped(constraint, axis, angle) if getattr(constraint, f"use_limit_{axis}") else angle
@@ -173,7 +173,7 @@ def _toward_middle(
     bone: PoseBone, constraint: LimitRotationConstraint, rotation: Quaternion, share: float
 ) -> Quaternion:
     """Return a rotation some share of the way to where all of its Euler angles are in the middle of their ranges."""
-    order = _order_of(bone, constraint)
+    order = order_of(bone, constraint)
     angles = []
     for axis, angle in zip("xyz", rotation.to_euler(order)[:], strict=True):
         low, high = getattr(constraint, f"min_{axis}"), getattr(constraint, f"max_{axis}")
@@ -182,8 +182,9 @@ def _toward_middle(
     return Euler(angles, order).to_quaternion()
 
 
-def _order_of(bone: PoseBone, constraint: LimitRotationConstraint) -> EulerOrder:
-    if constraint.euler_order != 'AUTO':
+def order_of(bone: PoseBone, constraint: LimitRotationConstraint | None = None) -> EulerOrder:
+    """Return the order in which a bone's Euler angles are locked, or that of a constraint's angles."""
+    if constraint is not None and constraint.euler_order != 'AUTO':
         return constraint.euler_order
     mode = bone.rotation_mode
     return 'XYZ' if mode == 'QUATERNION' or mode == 'AXIS_ANGLE' else mode
@@ -210,7 +211,7 @@ def stiffness_of(bone: PoseBone) -> Angles:
     return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z
 
 
-def _resting_locks(bone: PoseBone) -> list[int]:
+def resting_locks(bone: PoseBone) -> list[int]:
     """Return the axes that are locked, of a bone at rest, or of a hinge: of two axes that are locked at 0.
 
     Elsewhere an Euler angle is no angle about one axis.

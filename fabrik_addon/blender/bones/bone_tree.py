@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...core import Array, Chain, FabrikError, Pose
 from ...core.math.quaternions import IDENTITY
 from .bone_limits import UNLIMITED, Limits, check_limits, stiffness_of
+from .euler_joints import EulerJoint, euler_joint_of
 from .feasible_channels import BoneConstraints, constraints_of
 from .rotation_channel import Channel
 
@@ -89,6 +90,14 @@ class BoneTree:
         return [parent if inherits else -1 for parent, inherits in zip(self.parents, self.inherits, strict=True)]
 
     @cached_property
+    def euler_joints(self) -> tuple[EulerJoint | None, ...]:
+        """The Euler angles that each bone may have, where these are what limits it; of a chain None."""
+        if self.is_chain:
+            return (None,) * len(self.bones)
+        pairs = zip(self.bones, self.limits, strict=True)
+        return tuple(euler_joint_of(bone, use_limits=limits is not None) for bone, limits in pairs)
+
+    @cached_property
     def constraints(self) -> tuple[BoneConstraints, ...]:
         """What constrains the bones that rotate."""
         present = self.channels or (None,) * len(self.bones)
@@ -115,6 +124,7 @@ class _Rows(NamedTuple):
     lower: Array
     upper: Array
     stiffness: Array
+    euler_orders: tuple[str, ...]
     inherits: NDArray[np.bool_]
     base: Array | None
     """Rest frame (4,) of the first bone; None where no rest frames are computed."""
@@ -161,6 +171,7 @@ def read_tree(
         inherits=rows.inherits,
         stiffness=rows.stiffness,
         names=rows.names,
+        euler_orders=rows.euler_orders,
         starts=starts,
         roots=roots,
         posture_weights=_posture_weights(tree),
@@ -173,7 +184,7 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
     frames = [matrices[row].to_quaternion() for row in tree.rows]
     components = [frame[:] for frame in frames]
     components += [components[end.supporting_bone] for end in tree.ends]
-    lower, upper, stiffness, is_limited = _limit_rows(tree)
+    lower, upper, stiffness, euler_orders, is_limited = _limit_rows(tree)
     rest = np.array([IDENTITY] * len(components))
     has_rests = is_limited or not tree.is_chain
     if has_rests:
@@ -192,6 +203,7 @@ def _rows(tree: BoneTree, matrices: Sequence[Matrix], rotations: Sequence[Quater
         lower=lower,
         upper=upper,
         stiffness=stiffness,
+        euler_orders=euler_orders,
         inherits=np.array([*tree.inherits, *[True] * len(tree.ends)]),
         base=rest[0] if has_rests else None,
     )
@@ -208,21 +220,21 @@ def rest_frames_of(
     return rests
 
 
-def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, bool]:
-    """Return the smallest and largest angles and the stiffness (J, 3), and whether a bone has any; an end has none."""
+def _limit_rows(tree: BoneTree) -> tuple[Array, Array, Array, tuple[str, ...], bool]:
+    """Return the smallest and largest angles and the stiffness (J, 3), the orders of angles that are Euler angles, and
+    whether a bone has any of these; an end has none."""
     shape = (len(tree.bones) + len(tree.ends), 3)
     lower, upper, stiffness = np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape)
-    is_limited = False
-    for row, (bone, limits) in enumerate(zip(tree.bones, tree.limits, strict=True)):
-        if limits is None:
-            continue
-        stiff = stiffness_of(bone)
-        if limits != UNLIMITED or any(stiff):
+    orders, is_limited = [""] * shape[0], False
+    for row, (bone, limits, joint) in enumerate(zip(tree.bones, tree.limits, tree.euler_joints, strict=True)):
+        stiff = (0.0, 0.0, 0.0) if limits is None else stiffness_of(bone)
+        allowed, orders[row] = joint or (limits or UNLIMITED, "")
+        if allowed != UNLIMITED or any(stiff):
             is_limited = True
-            check_limits(bone, limits)
-            lower[row], upper[row] = limits
+            check_limits(bone, allowed)
+            lower[row], upper[row] = allowed
             stiffness[row] = stiff
-    return lower, upper, stiffness, is_limited
+    return lower, upper, stiffness, tuple(orders), is_limited
 
 
 def _posture_weights(tree: BoneTree) -> Array | None:
@@ -246,6 +258,7 @@ def _with_anchor(rows: _Rows) -> _Rows:
         lower=np.vstack([np.zeros(3), rows.lower]),
         upper=np.vstack([np.zeros(3), rows.upper]),
         stiffness=np.vstack([np.zeros(3), rows.stiffness]),
+        euler_orders=("", *rows.euler_orders),
         inherits=np.concatenate([[True], rows.inherits]),
         base=np.array(IDENTITY),
     )

@@ -48,9 +48,8 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
 _TREE_RESTARTS = 24
-"""Solves from the feasible pose, at most. With 8, 26 of 160 random trees with locks stayed up to 8e-4 of a chain's length
-off targets that their locks allow, and came there at a second press of Solve; with 24 they are 4, and a press takes as
-long: each solve shortens the distance to a third or so."""
+"""Solves from the feasible pose, at most. With 8, of 160 random trees with locks and IK limits 18 stayed up to 1e-3 of
+a chain's length off targets that these allow, with 24 4: each solve shortens the distance to a third or so."""
 
 _NO_RESTART_GAIN = 0.9
 """Ratio of a restart's cost to the smallest one so far from which the restarts end."""

@@ -63,6 +63,9 @@ class JointLimits:
     """Largest x, y, z; 1 (x, z) or inf (y) where there is no limit."""
     is_ellipse: bool
     """Whether the limits of x and z are the radii of quarter ellipses, not two ranges."""
+    order: str = ""
+    """Of a joint whose coordinates are Euler angles about x, y and z (radians), with limits of these
+    (``euler_joint``): 'XYZ', for example."""
 
     @cached_property
     def locked(self) -> tuple[bool, bool, bool]:
@@ -91,17 +94,25 @@ class JointLimits:
     def has_turns(self) -> bool:
         """Whether the twist's range is finite and not within -pi to pi: full turns then decide which end is near."""
         lower, upper = self.lower[1], self.upper[1]
-        return math.isfinite(upper - lower) and not -math.pi <= lower <= upper <= math.pi
+        return not self.order and math.isfinite(upper - lower) and not -math.pi <= lower <= upper <= math.pi
 
     @cached_property
     def reaches_half_turn(self) -> bool:
         """Whether swings beyond ``LARGEST_HALF_SINE`` are in the ranges of x and z; never for a hinge."""
         (lx, _, lz), (ux, _, uz) = self.lower, self.upper
-        return max(-lx, ux) ** 2 + max(-lz, uz) ** 2 > LARGEST_HALF_SINE**2 and hinge_axis(self) is None
+        if self.order or max(-lx, ux) ** 2 + max(-lz, uz) ** 2 <= LARGEST_HALF_SINE**2:
+            return False
+        return hinge_axis(self) is None
 
 
-def joint_limits(lower: Sequence[float], upper: Sequence[float]) -> JointLimits:
-    """Return limits by the smallest and largest angles (radians) about x, y and z; infinite ones are no limits."""
+def joint_limits(lower: Sequence[float], upper: Sequence[float], order: str = "") -> JointLimits:
+    """Return limits by the smallest and largest angles (radians) about x, y and z; infinite ones are no limits.
+
+    With an order they are those of Euler angles.
+    """
+    if order:
+        (lx, ly, lz), (ux, uy, uz) = lower, upper
+        return JointLimits((lx, ly, lz), (ux, uy, uz), False, order)
     return _joint_limits(*lower, *upper)
 
 
@@ -184,8 +195,10 @@ def _twist_near(ops: Operations, limits: JointLimits, twist: Component) -> Compo
 def hinge_axis(limits: JointLimits) -> int | None:
     """Return the axis of a hinge, 0 to 2: the one coordinate that isn't locked; swings have to be locked at rest.
 
-    None is another joint.
+    None is another joint, or one of Euler angles.
     """
+    if limits.order:
+        return None
     free = [axis for axis, locked in enumerate(limits.locked) if not locked]
     if len(free) != 1 or any(limits.lower[axis] != 0.0 for axis in {0, 2} - set(free)):
         return None

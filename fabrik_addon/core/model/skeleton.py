@@ -26,16 +26,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import ARRAY, SCALAR, TINY, Array, Vector
-from ..math.quaternion_arrays import conjugate, cross, multiply, to_matrices
+from ..math.operations import ARRAY, TINY, Array, Vector
+from ..math.quaternion_arrays import conjugate, cross, from_values, multiply, to_matrices
 from ..math.quaternions import Quaternion
+from .euler_joint import euler_axes, own_rotation
 from .joint_limits import SwingTwist, rotation_of
 from .placed_tree import PlacedTree
 from .tree_structure import TreeStructure
 
 JointCoordinates = Quaternion | SwingTwist
-"""Rotation of one bone in its parent frame: a quaternion where the bone is free, swing and twist where it has
-limits."""
+"""Rotation of one bone in its parent frame: a quaternion where the bone is free, swing and twist where it has limits,
+Euler angles where these have limits (``JointLimits.order``)."""
 
 LEAST_POSTURE_WEIGHT = 2.65
 """Least of ``Tree.carried_lengths``: with 2 a hand that carries nothing rotated by 11.5 degrees in a step."""
@@ -124,12 +125,12 @@ class Tree:
         return to_matrices(np.array(self.rests, float).reshape(-1, 4)[self.structure.limited])
 
     def split(self, coordinates: Sequence[JointCoordinates]) -> tuple[Array, Array]:
-        """Return L of each bone (J + 1, 4) and the swings and twists of the bones with limits (L, 3)."""
+        """Return L of each bone (J + 1, 4) and the coordinates of the bones with limits (L, 3)."""
         own = np.zeros((len(self.structure.parents) + 1, 4))
         own[:, 0] = 1.0
         for j in self.structure.bones:
             value = coordinates[j]
-            own[j] = value if len(value) == 4 else rotation_of(SCALAR, value)
+            own[j] = value if len(value) == 4 else own_rotation(self.structure.limits[j], value)
         own /= np.sqrt((own * own).sum(axis=1))[:, None]
         own[:-1] = (self.rest_products @ own[:-1, :, None])[:, :, 0]
         swings = [coordinates[j] for j in self.structure.limited]
@@ -159,6 +160,8 @@ class Tree:
         if self.structure.limited.size:
             swing_twists = self.structure.clamped(swing_twists + change.take(self.structure.limited, -2))
             own = np.array(rotation_of(ARRAY, tuple(swing_twists.T))).T
+            for order, rows in self.structure.euler_rows:
+                own[..., rows, :] = from_values(order, swing_twists[..., rows, :])
             made[..., self.structure.limited, :] = (self.limited_rests @ own[..., None])[..., 0]
         return made, swing_twists
 
@@ -171,9 +174,10 @@ class Tree:
         found: Array = axis * np.copysign(share + share, cosine)[..., None]
         if self.structure.limited.size:
             change = there[1] - swing_twists
-            if self.structure.unbounded_twists.size:
-                twists = change[..., self.structure.unbounded_twists, 1]
-                change[..., self.structure.unbounded_twists, 1] = twists - math.tau * np.round(twists / math.tau)
+            if self.structure.unbounded_angles.size:
+                flat, places = change.reshape(*change.shape[:-2], -1), self.structure.unbounded_angles
+                flat[..., places] -= math.tau * np.round(flat[..., places] / math.tau)
+                change = flat.reshape(change.shape)
             found[..., self.structure.limited, :] = change
         return found
 
@@ -183,7 +187,7 @@ class Tree:
         Those of a free bone are the axes of the frame that it inherits. Those of swing and twist are the angular
         velocities of ``bounded_least_squares.turning_axes``: in the parent frame of the bone, with
         w = sqrt(1 - x^2 - z^2), of x ``2 (x^2 / w + w, z, x z / w)`` and of z ``2 (x z / w, -x, z^2 / w + w)``; of the
-        twist the bone's y axis.
+        twist the bone's y axis. Those of Euler angles are ``euler_axes``.
         """
         rows = self.structure.limited
         if not rows.size:
@@ -196,8 +200,11 @@ class Tree:
         own = np.zeros((*x.shape, 3, 3))
         own[..., 0] = 2.0 * np.array((x * x / w + w, z, across)).T.swapaxes(0, -2)
         own[..., 2] = 2.0 * np.array((across, -x, z * z / w + w)).T.swapaxes(0, -2)
+        for order, numbers in self.structure.euler_rows:
+            own[..., numbers, :, :] = euler_axes(order, swing_twists[..., numbers, :])
         axes[..., rows, :, :] = axes.take(rows, -3) @ self.limited_rest_matrices @ own
-        axes[..., rows, :, 1] = placed.matrices[..., rows, :, 1]
+        twisting = rows[self.structure.swing_twist_rows]
+        axes[..., twisting, :, 1] = placed.matrices[..., twisting, :, 1]
         return axes.take(self.structure.turning, -3)
 
     def moved(self, placed: PlacedTree, carried: tuple[NDArray[np.intp], Array], axes: Array) -> Array:

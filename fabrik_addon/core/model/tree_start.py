@@ -22,7 +22,8 @@ from ..math.quaternions import IDENTITY, Quaternion, conjugate, multiply, rotate
 from ..math.vectors import distance_between, relative_to, scale
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import check_length, rest_frames, split_pose
-from .joint_limits import clamp, joint_limits, rotation_of, swing_twist
+from .euler_joint import coordinates_within, own_rotation
+from .joint_limits import joint_limits
 from .placed_tree import PlacedTree
 from .skeleton import JointCoordinates, Tree
 from .tree_structure import tree_structure
@@ -103,7 +104,8 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
         (x, y, z), (px, py, pz) = points[j], points[parent]
         own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
         offsets.append(scale(own, lengths[j] / found))
-    limits = tuple(joint_limits(*ends) for ends in zip(chain.lower.tolist(), chain.upper.tolist(), strict=True))
+    orders = chain.euler_orders or ("",) * count
+    limits = tuple(map(joint_limits, chain.lower.tolist(), chain.upper.tolist(), orders))
     is_stiff = chain.stiffness.any(axis=1).tolist()
     is_free = tuple(limit.is_free and not stiff for limit, stiff in zip(limits, is_stiff, strict=True))
     rests = rest_frames(SCALAR, chain, pose, batch, 0.0)
@@ -140,6 +142,6 @@ def coordinates_of_tree(tree: Tree, frames: Sequence[Quaternion]) -> list[JointC
         if structure.is_free[j]:
             coordinates[j], made[j] = own, frames[j]
         else:
-            coordinates[j] = within = clamp(SCALAR, structure.limits[j], swing_twist(SCALAR, own))
-            made[j] = multiply(parent_frame, rotation_of(SCALAR, within))
+            coordinates[j] = within = coordinates_within(structure.limits[j], own)
+            made[j] = multiply(parent_frame, own_rotation(structure.limits[j], within))
     return coordinates

@@ -135,18 +135,30 @@ class TreeStructure:
 
     @cached_property
     def lower(self) -> Array:
-        """(L, 3) smallest swing and twist."""
+        """(L, 3) smallest swing and twist, or Euler angles."""
         return np.array([self.limits[j].lower for j in self.limited], float).reshape(-1, 3)
 
     @cached_property
     def upper(self) -> Array:
-        """(L, 3) largest swing and twist."""
+        """(L, 3) largest swing and twist, or Euler angles."""
         return np.array([self.limits[j].upper for j in self.limited], float).reshape(-1, 3)
 
     @cached_property
-    def unbounded_twists(self) -> NDArray[np.intp]:
-        """Which bones with limits have a twist without a lower or an upper limit."""
-        return np.flatnonzero(~np.isfinite(self.upper[:, 1] - self.lower[:, 1]))
+    def euler_rows(self) -> list[tuple[str, NDArray[np.intp]]]:
+        """The orders of Euler angles that occur, each with the bones with limits whose coordinates they are."""
+        orders = [self.limits[j].order for j in self.limited]
+        return [(o, np.array([n for n, own in enumerate(orders) if own == o], np.intp)) for o in {*orders} - {""}]
+
+    @cached_property
+    def swing_twist_rows(self) -> NDArray[np.intp]:
+        """Which bones with limits have swing and twist as coordinates."""
+        return np.array([n for n, j in enumerate(self.limited) if not self.limits[j].order], np.intp)
+
+    @cached_property
+    def unbounded_angles(self) -> NDArray[np.intp]:
+        """Places in an array (L, 3) of the angles without a lower or an upper limit: twists, and Euler angles."""
+        is_angle = np.array([[bool(self.limits[j].order), True, bool(self.limits[j].order)] for j in self.limited])
+        return np.flatnonzero(is_angle.reshape(-1, 3) & ~np.isfinite(self.upper - self.lower))
 
     @cached_property
     def turning_twists(self) -> tuple[NDArray[np.intp], Array]:
@@ -254,7 +266,7 @@ class TreeStructure:
     def half_sines(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """(C,) those of ``limited_columns`` that are of swings."""
         numbers, places = self.limited_columns
-        are_swings = places % 3 != 1
+        are_swings = (places % 3 != 1) & np.isin(places // 3, self.swing_twist_rows)
         return numbers[are_swings], places[are_swings]
 
     @cached_property
@@ -282,7 +294,8 @@ class TreeStructure:
     @cached_property
     def weights(self) -> Array:
         """(N,) 1/4 for a half-sine, which is half an angle, so that the metric is that of angles; 1 for an angle."""
-        return np.array([1.0 if self.is_free[bone] or axis == 1 else 0.25 for bone, axis in self.columns])
+        are_half_sines = np.isin(np.arange(len(self.columns)), self.half_sines[0])
+        return np.where(are_half_sines, 0.25, 1.0)
 
     @cached_property
     def carried(self) -> tuple[NDArray[np.intp], Array]:
@@ -307,12 +320,17 @@ class TreeStructure:
         """(N, N) 1 where the first column rotates the axis of the second one.
 
         Of two columns of one bone 1/2, but of its swing and twist 1 where the swing is first, else 0: the swing rotates
-        the axis of the twist.
+        the axis of the twist. An Euler angle rotates the axes of the angles before it in the order (``euler_axes``).
         """
         bones = self.column_bones
         of_bone = 0.5 * (bones[:, None] == bones)
-        twists = np.array([axis == 1 and not self.is_free[bone] for bone, axis in self.columns], float)
-        return self.turned[bones].T + of_bone * (twists - twists[:, None] - 1.0)
+        inner = np.array([self._is_inner(bone, axis) for bone, axis in self.columns], float)
+        return self.turned[bones].T + of_bone * (np.sign(inner - inner[:, None]) - 1.0)
+
+    def _is_inner(self, bone: int, axis: int) -> int:
+        """Return 0 of a coordinate whose axis no other one of its bone rotates, else more, the more of them do."""
+        order = self.limits[bone].order
+        return 2 - order.index("XYZ"[axis]) if order else int(axis == 1 and not self.is_free[bone])
 
     @cached_property
     def chosen(self) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from ..math.operations import SCALAR
 from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import relative_to
-from ..model.joint_limits import clamp, rotation_of, swing_twist
+from ..model.euler_joint import coordinates_within, own_rotation
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
 from ..tasks.pole_task import PoleTask
@@ -64,14 +64,13 @@ def turned_to_poles(problem: TreeProblem, state: State, is_reference: bool = Fal
         angle, size, *_ = task.arc(state.placed)
         if SCALAR.abs(angle) <= WRONG_SIDE or size <= least:
             continue
-        value = state.coordinates[bone]
-        own = value if len(value) == 4 else rotation_of(SCALAR, value)
+        value, limits = state.coordinates[bone], structure.limits[bone]
+        own = value if len(value) == 4 else own_rotation(limits, value)
         rotation = task.rotation_to_pole(state.placed)
         # With the own rotation q = P^-1 F the parent frame P is F q^-1.
         own = turned_by(own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
         coordinates = [*state.coordinates]
-        limits = structure.limits[bone]
-        coordinates[bone] = own if structure.is_free[bone] else clamp(SCALAR, limits, swing_twist(SCALAR, own))
+        coordinates[bone] = own if structure.is_free[bone] else coordinates_within(limits, own)
         state = problem.state(coordinates, state.shifts)
     return state
 
