@@ -771,3 +771,27 @@ def test_a_bake_takes_the_rotations_that_limits_allow(seed: int, keyed: bool) ->
         max(2.0 * math.acos(min(1.0, abs(a.dot(b)))) for a, b in zip(*pair, strict=True)) for pair in pairwise(turns)
     ]
     assert max(steps) <= 3.0 * float(np.median(steps))
+
+
+@pytest.mark.parametrize("seed", [2, 19, 21])
+def test_a_chain_that_is_led_just_out_of_reach_does_not_turn_about_its_own_line(seed: int) -> None:
+    """It rotated by 153 degrees: poses with nearly equal errors didn't count as equal, as these errors are small."""
+    rng = np.random.default_rng(seed)
+    armature = make_armature(tail_bones(5))
+    chain = set_chain(armature, "bone4", 5, make_empty("target", armature.pose.bones["bone4"].tail))
+    for bone in bones_of(armature, chain)[1:]:
+        for axis, most in zip("xyz", (0.25, 0.2, 0.2), strict=True):
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -most)
+            setattr(bone, f"ik_max_{axis}", 0.5 if axis == "x" else most)
+    update()
+    end = chain.target.location.copy()
+    along = end.normalized() + 0.6 * random_direction(rng)
+    chain.target.location = end + along.normalized() * float(links_of(armature, chain).sum()) * rng.uniform(0.02, 0.15)
+    bones = bones_of(armature, chain)
+    before = [bone.matrix.to_quaternion() for bone in bones]
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    update()
+    assert chain.status == "OUT_OF_REACH"
+    for bone, rotation in zip(bones, before, strict=True):
+        assert rotation.rotation_difference(bone.matrix.to_quaternion()).angle < math.radians(45.0)
