@@ -482,6 +482,38 @@ def test_a_chain_with_locks_takes_the_rotation_that_it_can(locks: dict[str, tupl
     assert tip.rotation_difference(desired).angle < 1e-3
 
 
+@pytest.mark.parametrize("what", ["lock", "limit", "scale"])
+def test_a_rotation_that_the_last_bone_has_already_leaves_the_bend_where_its_pole_is(what: str) -> None:
+    """The bend toward the pole was measured with the last link, which has no part in it then: bones rotated by 37 to 54
+    degrees."""
+    points = [Vector(point) for point in ((0, 0, 0), (0.7, 0.3, 0.6), (0.9, 1.0, 1.3), (0.2, 1.3, 1.7))]
+    names = ["upper", "fore", "hand"]
+    armature = make_armature(
+        [
+            Bone(name, head, tail, parent, connected=parent is not None)
+            for name, head, tail, parent in zip(names, points, points[1:], [None, *names], strict=False)
+        ]
+    )
+    fore = armature.pose.bones["fore"]
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "XYZ"
+    if what == "lock":
+        fore.lock_rotation[1] = True
+    elif what == "limit":
+        limit = fore.constraints.new("LIMIT_ROTATION")
+        limit.owner_space, limit.use_limit_x, limit.min_x, limit.max_x = "LOCAL", True, -0.5, 0.5
+        limit.use_limit_z, limit.min_z, limit.max_z = True, -0.5, 0.5
+    else:
+        fore.scale = (1.0, 1.2, 1.0)
+    update()
+    chain = add_chain(armature, "hand", 3, create_pole=True)
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    before = matrices_of(armature)
+    chain.use_rotation = True
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    np.testing.assert_allclose(matrices_of(armature), before, atol=2e-3)
+
+
 def tail_with_rotation(seed: int) -> tuple[Object, Any, np.random.Generator]:
     """Four bones in Euler angles whose last one is to rotate with the target."""
     rng = np.random.default_rng(seed)

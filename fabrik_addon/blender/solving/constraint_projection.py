@@ -287,17 +287,23 @@ def _angles_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]
 
 
 def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
-    """Return the angle (radians) from the pole to the bend, about the line from the root to the tip."""
+    """Return the angle (radians) from the pole to the bend, about the line from the root to the end of the bend.
+
+    The bend is that of all links; with a rotation, which the last bone takes, that of the links before it, if there are
+    two or more.
+    """
     assert goals.poles is not None  # called for goals with a pole only
     positions, length = _joints(bones, rotations)
     points = (np.vstack([positions, goals.poles]) - positions[0]) / length
     *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
+    if goals.rotations is not None and len(joints) > 3:
+        joints.pop()
     if goals.pole_angles is not None:
         along = first_direction(SCALAR, [joints[-1], joints[1]])
         pole = rotate_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
     shape, shaped = bones.pole_shape, []
     if shape and len(shape) == len(joints) - 1:
-        links = np.linalg.norm(np.diff(points[:-1], axis=0), axis=1).tolist()
+        links = list(map(math.dist, joints, joints[1:]))
         shaped = reach_in_shape(SCALAR, shape, links, min(math.hypot(*joints[-1]), NEARLY_STRAIGHT))
     return float(cast(float, angle_to_pole(SCALAR, joints, joints[-1], pole, shaped)))
 
