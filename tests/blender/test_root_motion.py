@@ -65,10 +65,12 @@ def test_limits_keep_the_pose_and_the_root_makes_up_for_them() -> None:
         assert -1e-4 <= bone.rotation_quaternion.to_euler().x <= 0.3001
 
 
+@pytest.mark.parametrize("stretches", [False, True])
 @pytest.mark.parametrize("locked", [False, True])
-def test_a_soft_chain_whose_root_follows_does_not_creep(locked: bool) -> None:
-    armature, chain = far_chain()
-    chain.softness = 0.3
+def test_a_soft_chain_whose_root_follows_does_not_creep(locked: bool, stretches: bool) -> None:
+    """With stretch each press translated the root again, and bent the chain by up to 22 degrees."""
+    armature, chain = far_chain((2.0, 3.0, 5.0) if stretches else (1.0, 2.0, 4.0))
+    chain.softness, chain.use_stretch, chain.stretch_max = 0.3, stretches, 1.2
     bone = armature.pose.bones["bone1"]
     bone.rotation_mode, bone.lock_rotation[1] = "XYZ", locked
     bpy.ops.pose.fabrik_solve()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabrik_addon.core import FabrikError, Goals, Options, Pose, Status, plain_chain, solve
-from fabrik_addon.core.goals.softness import soft_target
+from fabrik_addon.core.goals.softness import farthest_reached, soft_target
 from fabrik_addon.core.math.operations import SCALAR
 
 CHAIN = plain_chain([0.5, 0.5])
@@ -76,3 +76,12 @@ def test_a_moving_root_takes_the_whole_distance_beyond_which_softness_begins(dis
     assert np.linalg.norm(positions[0]) == pytest.approx(max(0.0, distance - 0.7), abs=1e-9)
     again = solve(CHAIN, solution.pose, Goals(target[None]), options).pose.positions
     np.testing.assert_allclose(again, positions, atol=1e-6)
+
+
+@pytest.mark.parametrize("softness", [1e-3, 0.05, 0.5, 1.0])
+@pytest.mark.parametrize("stretch", [1.0, 1.0 + 1e-9, 1.01, 1.5, 10.0])
+def test_stretch_brings_an_eased_tip_to_the_farthest_target_that_it_reaches(softness: float, stretch: float) -> None:
+    farthest = farthest_reached(softness, stretch)
+    assert stretch * soft_target(SCALAR, (0.0, farthest, 0.0), softness)[1] == pytest.approx(farthest, abs=1e-12)
+    beyond = farthest + 0.01
+    assert stretch * soft_target(SCALAR, (0.0, beyond, 0.0), softness)[1] < beyond

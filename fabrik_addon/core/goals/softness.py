@@ -11,6 +11,8 @@ d' has the same value and slope as d at a, and stays below 1. Without softness a
 with d at full extension: ``d(angle) / d(d)`` of two equal links is ``-2 / sqrt(1 - d^2)``.
 """
 
+import math
+
 from ..math.operations import TINY, Component, Condition, Operations, Vector
 from ..math.vectors import norm, scale
 
@@ -32,6 +34,26 @@ def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
     beyond = ops.maximum(distance - begin, 0.0)
     eased = begin + softness * (1.0 - ops.exp(-beyond / softness))
     return ops.where(distance > begin, eased, distance) / (distance + TINY)
+
+
+def farthest_reached(softness: float, stretch_max: float) -> float:
+    """Return the largest distance d of a target that an eased chain reaches by stretch up to m: ``m d' = d``.
+
+    It is a without stretch. Newton's method comes down to it from d = m: ``m d' - d`` is concave.
+
+    Args:
+        softness: s, more than 0.
+        stretch_max: m, at least 1.
+    """
+    begin = 1.0 - softness
+    if stretch_max == 1.0:
+        return begin
+    distance, before = stretch_max, math.inf
+    while distance < before:
+        left = softness * math.exp((begin - distance) / softness)
+        before = distance
+        distance -= (stretch_max * (1.0 - left) - distance) / (stretch_max * left / softness - 1.0)
+    return before
 
 
 def is_eased(ops: Operations, target: Vector, softness: float) -> Condition:

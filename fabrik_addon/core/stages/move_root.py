@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from ..goals.softness import farthest_reached
 from ..math.operations import Operations
 from ..math.vectors import add, choose_parts, distance_between, norm, onward, scale, subtract
 from ..model.chain_start import StartPose
@@ -32,16 +33,16 @@ def goal_with_root_fixed(
 ) -> tuple[ChainGoal, Options]:
     """Return the goal and the options with which the next stage solves before the chain is shifted.
 
-    With softness and without stretch the target is moved toward the root, to ``(1 - softness) L`` from it at most, with
-    L the chain's length; else it stays. Softness keeps the tip from targets beyond this distance: up to it the chain
-    extends, and beyond it the root is translated by all of the rest. If the chain eased beyond this distance, every
-    further solve, from the translated root, would translate the root again. With stretch the links are lengthened by
-    the rest instead.
+    With softness the target is moved toward the root, to ``farthest_reached`` from it at most. Softness keeps the tip
+    from targets beyond this distance, where links aren't lengthened any further: beyond it the root is translated by
+    all of the rest. If the chain eased beyond this distance, every further solve, from the translated root, would
+    translate the root again. Without stretch the chain eases nowhere up to this distance.
     """
     fixed = replace(options, moves_root=False)
-    if options.softness == 0.0 or options.stretch_max > 1.0:
+    if options.softness == 0.0:
         return goal, fixed
     away = subtract(goal.target, start.root)
-    farthest = (1.0 - options.softness) * start.chain.total_length
+    farthest = farthest_reached(options.softness, options.stretch_max) * start.chain.total_length
     beyond = ops.maximum(1.0 - farthest / ops.maximum(norm(ops, away), 1e-300), 0.0)
-    return goal._replace(target=onward(goal.target, -beyond, away)), replace(fixed, softness=0.0)
+    softness = options.softness if options.stretch_max > 1.0 else 0.0
+    return goal._replace(target=onward(goal.target, -beyond, away)), replace(fixed, softness=softness)
