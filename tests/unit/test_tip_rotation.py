@@ -21,6 +21,7 @@ from fabrik_addon.core import (
     solve_components,
     start_from,
 )
+from fabrik_addon.core.goals.tip_rotation import last_link
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.math.quaternions import from_to, multiply, rotate
 from scripts.benchmark.limit_sets import (
@@ -88,6 +89,37 @@ def test_position_has_priority_over_rotation() -> None:
     assert angle_between(solution.pose.rotations[-2], backward[0]) < angle_between(
         plain.pose.rotations[-2], backward[0]
     )
+
+
+@pytest.mark.parametrize("lengths", [(0.5, 0.5), (0.7, 0.1), (0.3, 0.4, 0.2)])
+def test_the_last_link_is_the_nearest_to_its_rotation_with_which_the_others_reach(lengths: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(len(lengths))
+    most, least = sum(lengths), max(2.0 * max(lengths) - sum(lengths), 0.0)
+    for _ in range(40):
+        desired, target, plain, *others = rng.normal(size=(2003, 3))
+        desired *= 0.4 / np.linalg.norm(desired)
+        target *= rng.uniform(max(least - 0.4, 0.01), most + 0.4) / np.linalg.norm(target)
+        found = np.array(last_link(SCALAR, lengths, tuple(target), tuple(desired), tuple(plain)))
+        assert np.linalg.norm(found) == pytest.approx(0.4)
+        assert least - 1e-5 < np.linalg.norm(target - found) < most + 1e-5
+        links = 0.4 * np.array(others) / np.linalg.norm(others, axis=1)[:, None]
+        distances = np.linalg.norm(target - links, axis=1)
+        fitting = links[(distances >= least) & (distances <= most)]
+        assert (fitting @ desired).max(initial=-1.0) <= found @ desired + 1e-6
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_solving_again_keeps_a_rotation_that_is_only_nearly_met_beside_a_pole(count: int) -> None:
+    """The second solve led the last bone farther from its rotation, by up to 98 degrees."""
+    rng = np.random.default_rng(count)
+    chain, pose = straight(count)
+    for _ in range(40):
+        (target, _), (_, other) = random_goals(rng, count), random_goals(rng, count)
+        goals = Goals(target, rotations=other, poles=np.array([[0.0, 0.5, -2.0]]))
+        first = solve(chain, pose, goals)
+        again = solve(chain, first.pose, goals)
+        for before, after in zip(first.pose.rotations, again.pose.rotations, strict=True):
+            assert angle_between(before, after) < np.radians(0.5)
 
 
 def test_a_chain_out_of_reach_is_straight_and_has_that_status() -> None:

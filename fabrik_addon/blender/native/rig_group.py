@@ -118,8 +118,7 @@ def _with_rotation(nodes: Nodes, rest: RestChain, goal: Goal, desired: Value, pl
                 plain_link  # a single link reaches one distance only, and from no other direction is the target at that
             )
             if others.kind.links > 1:
-                toward = None if goal.pole is None else plain_link
-                laid = last_link(nodes, goal.target, desired, shape.last_link[:], toward, others.links)
+                laid = last_link(nodes, goal.target, desired, shape.last_link[:], others.links)
             head = goal.target - laid
             if others.kind.links == 1 and goal.pole is not None:
                 # One link has no bend: rotated to the pole it would roll by 180 degrees where it passes the pole.

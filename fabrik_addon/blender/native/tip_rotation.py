@@ -3,8 +3,8 @@
 """A tip that also takes the target's rotation, as nodes: what ``core.goals.tip_rotation`` does.
 
 The last link takes the direction that the rotation gives it, and the others reach for its root. Position has priority:
-where they can't reach that root, the last link is rotated by the least angle with which they can: with a pole toward
-its direction in the pose without the rotation, as the core does, and without a pole toward the target or away from it.
+where they can't reach that root, the last link is rotated by the least angle with which they can, toward the target or
+away from it.
 """
 
 from __future__ import annotations
@@ -24,31 +24,25 @@ _HALVINGS = 24
 """Bisections of the angle between the two directions of the last link: single precision has 24 binary digits."""
 
 
-def last_link(
-    nodes: Nodes, target: Value, desired: Value, link: Value, plain: Value | None, others: LinkInputs
-) -> Value:
+def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, others: LinkInputs) -> Value:
     """Return the last link, nearest to its direction under a rotation, with which the others can reach the target.
 
     Args:
         target: position of the tip, from the chain's root.
         desired: the frame that the last bone should have.
         link: the last link in that frame.
-        plain: the last link in a pose that reaches without the rotation, toward which it is rotated; None is the line
-            root-target, on which the distance from the target to the link's root depends alone.
         others: the links before it.
     """
     # With a margin: rounding would count a target at full reach as out of reach.
     spread = others.spread + 2.0 * OPEN_END * others.total
-    values = [target, desired, link, *([] if plain is None else [plain]), others.middle, spread]
-    return nodes.call(_last_link_group(plain is not None), values, "Last link")[0]
+    return nodes.call(_last_link_group(), [target, desired, link, others.middle, spread], "Last link")[0]
 
 
-def _last_link_group(has_plain: bool) -> GeometryNodeTree:
+def _last_link_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         target = nodes.input("Target")
         desired = nodes.input("Desired rotation", ROTATION)
         link = nodes.input("Link")
-        plain = nodes.input("Plain") if has_plain else None
         middle, spread = nodes.input("Middle reach", NUMBER), nodes.input("Half of reach", NUMBER)
 
         def fits(link: Value) -> Value:
@@ -57,12 +51,11 @@ def _last_link_group(has_plain: bool) -> GeometryNodeTree:
         with nodes.frame("Direction under the rotation"):
             preferred = nodes.rotated(link, desired)
         with nodes.frame("Else the least angle from it"):
-            if plain is None:
-                is_far = nodes.distance(target, preferred) > middle
-                plain = nodes.switch(is_far, target, target * (-1.0, -1.0, -1.0))
-            normal = nodes.cross(preferred, plain)
+            is_far = nodes.distance(target, preferred) > middle
+            along = nodes.switch(is_far, target, target * (-1.0, -1.0, -1.0))
+            normal = nodes.cross(preferred, along)
             axis = nodes.normalized(normal)
-            angle = nodes.scalar('ARCTAN2', nodes.length(normal), nodes.dot(preferred, plain))
+            angle = nodes.scalar('ARCTAN2', nodes.length(normal), nodes.dot(preferred, along))
 
             def body(low: Value, high: Value) -> list[Value]:
                 middle = (low + high) * 0.5
@@ -74,7 +67,7 @@ def _last_link_group(has_plain: bool) -> GeometryNodeTree:
         with nodes.frame("Can the others reach that far?"):
             nodes.output("Link", nodes.switch(fits(preferred), preferred, turned))
 
-    return shared_group(f"FABRIK last link{', pole' if has_plain else ''}", fill)
+    return shared_group("FABRIK last link", fill)
 
 
 def frame_of_tip(nodes: Nodes, rotations: list[Value], rests: list[Value]) -> Value:

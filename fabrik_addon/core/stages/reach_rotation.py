@@ -56,12 +56,12 @@ def _with_rotation(
 ) -> ComponentSolution:
     """Return the pose whose last bone has the goal's rotation, as far as its tip stays as near to the target.
 
-    1. ``last_link`` rotates the last link from the direction that the rotation gives it toward its direction in the
-       pose without the rotation, by just as much as the other links need to reach its head; the next stage solves for
-       these. Where the tip is farther from the target then (``_MOST_ERROR_RATIO``), joints and other bones' frames are
-       those of the pose without the rotation. A single other link has no bend that a pole could rotate: its frame is
-       the one in the pose without the rotation, followed by the shortest rotation to the link found. If its frame were
-       rotated toward the pole, it would roll by 180 degrees where its direction passes the pole.
+    1. ``last_link`` rotates the last link from the direction that the rotation gives it by just as much as the other
+       links need to reach its head; the next stage solves for these. Where the tip is farther from the target then
+       (``_MOST_ERROR_RATIO``), joints and other bones' frames are those of the pose without the rotation. A single
+       other link has no bend that a pole could rotate: its frame is the one in the pose without the rotation, followed
+       by the shortest rotation to the link found. If its frame were rotated toward the pole, it would roll by 180
+       degrees where its direction passes the pole.
     2. The last bone's frame is the rotation, followed by the shortest rotation from the link that the rotation gives to
        the link found.
 
