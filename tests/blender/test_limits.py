@@ -795,3 +795,28 @@ def test_a_chain_that_is_led_just_out_of_reach_does_not_turn_about_its_own_line(
     assert chain.status == "OUT_OF_REACH"
     for bone, rotation in zip(bones, before, strict=True):
         assert rotation.rotation_difference(bone.matrix.to_quaternion()).angle < math.radians(45.0)
+
+
+@pytest.mark.parametrize(("count", "seed"), [(3, 253), (3, 87), (4, 138), (4, 13), (5, 140), (5, 212)])
+def test_a_second_solve_keeps_how_a_chain_within_limits_bends_to_its_pole(count: int, seed: int) -> None:
+    """The first solve left the bend up to 172 degrees from the pole, and the second one turned it by up to 171."""
+    rng = np.random.default_rng(seed)
+    armature = make_armature(tail_bones(count))
+    chain = set_chain(armature, f"bone{count - 1}", count, make_empty("target"), make_empty("pole"))
+    for bone in bones_of(armature, chain):
+        for axis in "xyz":
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", -rng.uniform(0.2, 1.5))
+            setattr(bone, f"ik_max_{axis}", rng.uniform(0.2, 1.5))
+    chain.pole_target.location = random_direction(rng) * count
+    chain.target.location = random_direction(rng) * rng.uniform(0.5, 1.2) * count
+    chain.target.location.z = abs(chain.target.location.z)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert chain.status == "REACHED"
+    update()
+    before = [bone.matrix.to_quaternion() for bone in bones_of(armature, chain)]
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    update()
+    for bone, rotation in zip(bones_of(armature, chain), before, strict=True):
+        assert rotation.rotation_difference(bone.matrix.to_quaternion()).angle < math.radians(1.0)

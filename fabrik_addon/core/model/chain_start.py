@@ -9,7 +9,7 @@ solvers independent of scale; the root at the origin keeps the digits of a chain
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..math.operations import ARRAY, SCALAR, Array, Component, Operations, Vector
 from ..math.quaternions import Quaternion, conjugate, rotate, rotation_fault, x_axis
-from ..math.vectors import distance_between, relative_to
+from ..math.vectors import distance_between, relative_to, subtract
 from ..problem import Chain, FabrikError, Pose
 from .constrained_chain import ConstrainedChain
 from .frame_transport import transport_frames
@@ -66,6 +66,12 @@ class StartPose:
     """Rotates the frames of bones without limits along with their links; a host may put a faster one here."""
     near: NearSolution | None = None
     """Where the search within limits starts; None: from the pose, the reference pose."""
+
+    def posed(self, points: list[Vector], frames: Sequence[Quaternion]) -> StartPose:
+        """Return the start from another pose, of J joints in units and J - 1 bones."""
+        links = [subtract(after, before) for before, after in pairwise(points)]
+        frames = [*frames, frames[-1]]
+        return replace(self, points=points, frames=frames, links=links, x_axes=[x_axis(frame) for frame in frames])
 
     @cached_property
     def without_tip(self) -> StartPose:
