@@ -69,6 +69,17 @@ def test_the_angles_of_the_set_that_is_within_the_limits_are_kept(order: str) ->
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("second", [-0.5 * math.pi, 0.5 * math.pi])
+def test_a_locked_angle_keeps_its_value_in_gimbal_lock(order: str, second: float) -> None:
+    first, third = 0.3, 0.4
+    angles = [(first, second, third)[order.index(axis)] for axis in "XYZ"]
+    lower, upper = ([-math.inf if value < 0 else math.inf] * 3 for value in (-1.0, 1.0))
+    lower["XYZ".index(order[2])] = upper["XYZ".index(order[2])] = third
+    limits = joint_limits(lower, upper, order)
+    np.testing.assert_allclose(coordinates_within(limits, own_rotation(limits, tuple(angles))), angles, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_the_axes_are_those_about_which_the_angles_rotate(order: str) -> None:
     angles, limits = np.array([0.4, -0.7, 1.1]), joint_limits(*FREE, order)
     before = own_rotation(limits, tuple(angles))

@@ -170,7 +170,7 @@ def test_a_batch_of_stacks_says_of_each_pose_what_its_own_stack_says() -> None:
         for problem in problems
     ]
     batch = stack_of_frames(stacks)
-    arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
+    arrays = zip(*((state.rotations, state.limited_coordinates, state.shifts) for state in states), strict=True)
     state = State(batch.tree, *map(np.array, arrays))
     residual = batch.residual(state)
     motions, loss = batch.motions(state), loss_of(batch, OF_CHAINS)
@@ -193,7 +193,7 @@ def test_poses_that_descend_side_by_side_end_where_each_does_alone() -> None:
     problems = [problem_of_goals(*frame, ROOT_MOVES) for frame in pinned_frames("limits, rotations")[:8]]
     stacks, states = [problem.stack() for problem in problems], [problem.present for problem in problems]
     batch = stack_of_frames(stacks)
-    arrays = zip(*((state.rotations, state.swing_twists, state.shifts) for state in states), strict=True)
+    arrays = zip(*((state.rotations, state.limited_coordinates, state.shifts) for state in states), strict=True)
     start = State(batch.tree, *map(np.array, arrays))
     found, taken, has_converged, *_ = least_cost(batch, start, start, 80, OF_CHAINS)
     for number, (stack, state) in enumerate(zip(stacks, states, strict=True)):

@@ -218,7 +218,7 @@ def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_
     step, compared = 1e-4, 0
     for k in np.flatnonzero(share >= 1.0 - 1e-9):
         nx, nz = normals[k]
-        if slope[[first[k], second[k]]] @ state.swing_twists[structure.ellipses[k], ::2] <= 0.0:
+        if slope[[first[k], second[k]]] @ state.limited_coordinates[structure.ellipses[k], ::2] <= 0.0:
             continue
         tangent = np.zeros(len(slope))
         tangent[first[k]], tangent[second[k]] = nz, -nx

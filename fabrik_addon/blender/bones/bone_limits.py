@@ -38,7 +38,7 @@ EulerOrder: TypeAlias = Literal['XYZ', 'XZY', 'YXZ', 'YZX', 'ZXY', 'ZYX']
 
 _IK_CHANNELS = [(f"lock_ik_{axis}", f"use_ik_limit_{axis}", f"ik_min_{axis}", f"ik_max_{axis}") for axis in "xyz"]
 
-_NO_ANGLE = 1e-6
+NO_ANGLE = 1e-6
 """Angle (radians) that is rounding."""
 
 _STACK_ROUNDS = 4
@@ -75,7 +75,7 @@ def limits_of(bone: PoseBone, with_locks: bool = True, with_constraints: bool = 
                 if getattr(constraint, f"use_limit_{name}") and high - low < math.tau:
                     narrow(axis, low, max(low, high))
     for axis in range(3):
-        if lower[axis] - upper[axis] < _NO_ANGLE:
+        if lower[axis] - upper[axis] < NO_ANGLE:
             lower[axis] = min(lower[axis], upper[axis])  # one range begins where the other ends
     for axis in resting_locks(bone) if with_locks else ():
         lower[axis] = upper[axis] = min(0.0, upper[axis])
@@ -133,7 +133,7 @@ def euler_limits_of(bone: PoseBone) -> list[LimitRotationConstraint]:
         return []
     ends = [abs(getattr(one, f"{end}_{axis}")) for one in found for axis in "xyz" for end in ("min", "max")]
     locked = sum(low == high == 0.0 for low, high in zip(*limits_of(bone), strict=True))
-    return [] if locked >= 2 and max(ends) <= math.pi + _NO_ANGLE else found
+    return [] if locked >= 2 and max(ends) <= math.pi + NO_ANGLE else found
 
 
 def within_euler_limits(
@@ -164,7 +164,7 @@ def left_by(bone: PoseBone, constraints: Sequence[LimitRotationConstraint], rota
             _clamped(constraint, axis, angle) if getattr(constraint, f"use_limit_{axis}") else angle
             for axis, angle in zip("xyz", angles, strict=True)
         ]
-        if any(abs(after - angle) > _NO_ANGLE for after, angle in zip(clamped, angles, strict=True)):
+        if any(abs(after - angle) > NO_ANGLE for after, angle in zip(clamped, angles, strict=True)):
             rotation = Euler(clamped, order).to_quaternion()
     return rotation
 
@@ -219,6 +219,6 @@ def resting_locks(bone: PoseBone) -> list[int]:
     locked = [axis for axis, is_locked in enumerate(rotation_locks(bone)) if is_locked]
     angles = rotation_of(bone).to_euler('XYZ')
     at_zero = locked if len(locked) == 2 else range(3)
-    if locked and any(abs(angles[axis]) > _NO_ANGLE for axis in at_zero):
+    if locked and any(abs(angles[axis]) > NO_ANGLE for axis in at_zero):
         return []
     return locked

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
 _HALVINGS = 24
-"""Bisections of the angle between the two directions of the last link: single precision has 24 binary digits."""
+"""Bisections of the angle from the last link's direction under the rotation to the line root-target, which the core has
+in closed form: single precision has 24 binary digits."""
 
 
 def last_link(nodes: Nodes, target: Value, desired: Value, link: Value, others: LinkInputs) -> Value:

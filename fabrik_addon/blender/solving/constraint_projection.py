@@ -304,7 +304,9 @@ def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaterni
     shape, shaped = bones.pole_shape, []
     if shape and len(shape) == len(joints) - 1:
         links = list(map(math.dist, joints, joints[1:]))
-        shaped = reach_in_shape(SCALAR, shape, links, min(math.hypot(*joints[-1]), NEARLY_STRAIGHT))
+        total = sum(links)
+        lengths, away = [link / total for link in links], math.hypot(*joints[-1]) / total
+        shaped = reach_in_shape(SCALAR, shape, lengths, min(away, NEARLY_STRAIGHT))
     return float(cast(float, angle_to_pole(SCALAR, joints, joints[-1], pole, shaped)))
 
 

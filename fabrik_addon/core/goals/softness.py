@@ -39,7 +39,7 @@ def soft_share(ops: Operations, target: Vector, softness: float) -> Component:
 def farthest_reached(softness: float, stretch_max: float) -> float:
     """Return the largest distance d of a target that an eased chain reaches by stretch up to m: ``m d' = d``.
 
-    It is a without stretch. Newton's method comes down to it from d = m: ``m d' - d`` is concave.
+    Without stretch, m = 1, that is a. Newton's method comes down to it from d = m: ``m d' - d`` is concave.
 
     Args:
         softness: s, more than 0.
@@ -53,7 +53,7 @@ def farthest_reached(softness: float, stretch_max: float) -> float:
         left = softness * math.exp((begin - distance) / softness)
         before = distance
         distance -= (stretch_max * (1.0 - left) - distance) / (stretch_max * left / softness - 1.0)
-    return before
+    return max(before, begin)
 
 
 def is_eased(ops: Operations, target: Vector, softness: float) -> Condition:

@@ -9,7 +9,8 @@ it, the last link is rotated from its desired direction by the smallest angle wi
 With the target t from the root, at the distance d, and the last link ``l u``, u a unit vector, the other links have to
 reach the distance r with ``r^2 = |t - l u|^2 = d^2 + l^2 - 2 l d cos(a)``, a the angle from the line root-target to u.
 So u is rotated in the plane of that line and of its desired direction, and ``cos(a)`` is clamped to the range that
-leaves r between the shortest and the longest reach of the other links. Out of reach that is 1: u is along the line.
+leaves r between the shortest and the longest reach of the other links. Beyond reach
+it is 1, toward the target, and nearer than the other links can fold it is -1, away from it.
 """
 
 from collections.abc import Sequence
@@ -28,14 +29,15 @@ _PARALLEL_SINE = 1e-6
 def last_link(ops: Operations, lengths: Sequence[float], target: Vector, desired: Vector, plain: Vector) -> Vector:
     """Return the last link, nearest to the desired one, with which links of other lengths can reach a target.
 
-    A single other link reaches one distance only: where the desired link doesn't leave that, it is ``plain``.
+    A single other link reaches one distance only: if the desired link doesn't bring its head to that distance from the
+    root, the result is ``plain``.
 
     Args:
         lengths: of the other links.
         target: from the chain's root.
         desired: the last link with the direction that the rotation gives it.
-        plain: the last link of a pose that reaches without the rotation goal. Where the desired link is on the line
-            root-target its plane is that of this one.
+        plain: the last link of a pose that reaches without the rotation goal. Where the desired link is parallel to the
+            line root-target, the last link is rotated in the plane of that line and this one.
     """
     length, distance = sum(lengths), norm(ops, target)
     most = (1.0 + _REACH_SLACK) * length

@@ -68,7 +68,10 @@ class StartPose:
     """Where the search within limits starts; None: from the pose, the reference pose."""
 
     def posed(self, points: list[Vector], frames: Sequence[Quaternion]) -> StartPose:
-        """Return the start from another pose, of J joints in units and J - 1 bones."""
+        """Return the start from another pose: J joints in units of the chain's length, frames of J - 1 bones.
+
+        ``pose`` and ``without_tip`` stay those of the first one.
+        """
         links = [subtract(after, before) for before, after in pairwise(points)]
         frames = [*frames, frames[-1]]
         return replace(self, points=points, frames=frames, links=links, x_axes=[x_axis(frame) for frame in frames])

@@ -27,7 +27,8 @@ from ..math.operations import SCALAR, TINY, Component, Operations, Vector
 from ..math.quaternions import Quaternion, ScalarQuaternion
 
 SwingTwist: TypeAlias = Vector
-"""Joint coordinates (x, y, z): the half-sines x and z of the swing, and the twist angle y (radians) between them."""
+"""Joint coordinates (x, y, z): the half-sines x and z of the swing, and the twist angle y (radians) between them; or
+three Euler angles (``JointLimits.order``)."""
 
 
 AT_LIMIT = 1e-9
@@ -55,17 +56,17 @@ At 180 degrees w = y = 0 for every twist, so that the quaternion doesn't determi
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Limits of one bone's joint coordinates: half-sines for x and z, radians for y."""
+    """Limits of one bone's joint coordinates: half-sines for x and z and radians for y, or radians of Euler angles."""
 
     lower: tuple[float, float, float]
-    """Smallest x, y, z; -1 (x, z) or -inf (y) where there is no limit."""
+    """Smallest x, y, z. Where there is no limit: -1 (x, z) or -inf (y), with an ``order`` -inf."""
     upper: tuple[float, float, float]
-    """Largest x, y, z; 1 (x, z) or inf (y) where there is no limit."""
+    """Largest x, y, z. Where there is no limit: 1 (x, z) or inf (y), with an ``order`` inf."""
     is_ellipse: bool
     """Whether the limits of x and z are the radii of quarter ellipses, not two ranges."""
     order: str = ""
-    """Of a joint whose coordinates are Euler angles about x, y and z (radians), with limits of these
-    (``euler_joint``): 'XYZ', for example."""
+    """Order of the Euler angles about x, y and z (radians), 'XYZ' for example, where these are the coordinates
+    (``euler_joint``); '' of swing and twist."""
 
     @cached_property
     def locked(self) -> tuple[bool, bool, bool]:

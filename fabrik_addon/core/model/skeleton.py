@@ -133,23 +133,23 @@ class Tree:
             own[j] = value if len(value) == 4 else own_rotation(self.structure.limits[j], value)
         own /= np.sqrt((own * own).sum(axis=1))[:, None]
         own[:-1] = (self.rest_products @ own[:-1, :, None])[:, :, 0]
-        swings = [coordinates[j] for j in self.structure.limited]
-        return own, np.array(swings, float).reshape(-1, 3)
+        limited = [coordinates[j] for j in self.structure.limited]
+        return own, np.array(limited, float).reshape(-1, 3)
 
-    def joined(self, rotations: Array, swing_twists: Array) -> list[JointCoordinates]:
+    def joined(self, rotations: Array, limited_coordinates: Array) -> list[JointCoordinates]:
         """Return the coordinates of each bone, by joint, as floats: the inverse of ``split``."""
         own = (rotations[:-1, None, :] @ self.rest_products)[:, 0]  # the inverse of a rotation is its transpose
         found: list[JointCoordinates] = [(w, x, y, z) for w, x, y, z in own.tolist()]
-        for j, (x, twist, z) in zip(self.structure.limited.tolist(), swing_twists.tolist(), strict=True):
-            found[j] = (x, twist, z)
+        for j, (x, y, z) in zip(self.structure.limited.tolist(), limited_coordinates.tolist(), strict=True):
+            found[j] = (x, y, z)
         return found
 
-    def rotated(self, rotations: Array, swing_twists: Array, change: Array) -> tuple[Array, Array]:
+    def rotated(self, rotations: Array, limited_coordinates: Array, change: Array) -> tuple[Array, Array]:
         """Return ``split``'s arrays after a change of the coordinates, within limits.
 
         Args:
-            change: (J + 1, 3) rotation vectors of free bones in the frames that they inherit; changes of swing and
-                twist of the others.
+            change: (J + 1, 3) rotation vectors of free bones in the frames that they inherit; changes of the
+                coordinates of the others.
         """
         angle = np.sqrt((change * change) @ _ONES)
         half = 0.5 * angle
@@ -158,14 +158,14 @@ class Tree:
         np.multiply(change, (np.sin(half) / (angle + TINY))[..., None], out=turns[..., 1:])
         made = multiply(turns, rotations)
         if self.structure.limited.size:
-            swing_twists = self.structure.clamped(swing_twists + change.take(self.structure.limited, -2))
-            own = np.array(rotation_of(ARRAY, tuple(swing_twists.T))).T
+            limited_coordinates = self.structure.clamped(limited_coordinates + change.take(self.structure.limited, -2))
+            own = np.array(rotation_of(ARRAY, tuple(limited_coordinates.T))).T
             for order, rows in self.structure.euler_rows:
-                own[..., rows, :] = from_values(order, swing_twists[..., rows, :])
+                own[..., rows, :] = from_values(order, limited_coordinates[..., rows, :])
             made[..., self.structure.limited, :] = (self.limited_rests @ own[..., None])[..., 0]
-        return made, swing_twists
+        return made, limited_coordinates
 
-    def way(self, rotations: Array, swing_twists: Array, there: tuple[Array, Array]) -> Array:
+    def way(self, rotations: Array, limited_coordinates: Array, there: tuple[Array, Array]) -> Array:
         """Return the change (J + 1, 3) of the coordinates, as in ``rotated``, that leads to others."""
         turns = multiply(there[0], conjugate(rotations))
         cosine, axis = turns[..., 0], turns[..., 1:]
@@ -173,7 +173,7 @@ class Tree:
         share = np.arctan2(sine, np.abs(cosine)) / (sine + TINY)
         found: Array = axis * np.copysign(share + share, cosine)[..., None]
         if self.structure.limited.size:
-            change = there[1] - swing_twists
+            change = there[1] - limited_coordinates
             if self.structure.unbounded_angles.size:
                 flat, places = change.reshape(*change.shape[:-2], -1), self.structure.unbounded_angles
                 flat[..., places] -= math.tau * np.round(flat[..., places] / math.tau)
@@ -181,19 +181,19 @@ class Tree:
             found[..., self.structure.limited, :] = change
         return found
 
-    def axes(self, placed: PlacedTree, swing_twists: Array) -> Array:
+    def axes(self, placed: PlacedTree, limited_coordinates: Array) -> Array:
         """Return the axes (B, 3, 3), columns, about which bones rotate with each coordinate, in armature space.
 
         Those of a free bone are the axes of the frame that it inherits. Those of swing and twist are the angular
         velocities of ``bounded_least_squares.turning_axes``: in the parent frame of the bone, with
         w = sqrt(1 - x^2 - z^2), of x ``2 (x^2 / w + w, z, x z / w)`` and of z ``2 (x z / w, -x, z^2 / w + w)``; of the
-        twist the bone's y axis. Those of Euler angles are ``euler_axes``.
+        twist the bone's y axis. Those of Euler angles are ``euler_axes``, in the rest frame.
         """
         rows = self.structure.limited
         if not rows.size:
             return placed.matrices.take(self.structure.inherited[self.structure.turning], -3)
         axes = placed.matrices.take(self.structure.inherited, -3)
-        x, z = swing_twists[..., 0], swing_twists[..., 2]
+        x, z = limited_coordinates[..., 0], limited_coordinates[..., 2]
         w = np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
         w[..., self.structure.without_swing] = 1.0
         across = x * z / w
@@ -201,7 +201,7 @@ class Tree:
         own[..., 0] = 2.0 * np.array((x * x / w + w, z, across)).T.swapaxes(0, -2)
         own[..., 2] = 2.0 * np.array((across, -x, z * z / w + w)).T.swapaxes(0, -2)
         for order, numbers in self.structure.euler_rows:
-            own[..., numbers, :, :] = euler_axes(order, swing_twists[..., numbers, :])
+            own[..., numbers, :, :] = euler_axes(order, limited_coordinates[..., numbers, :])
         axes[..., rows, :, :] = axes.take(rows, -3) @ self.limited_rest_matrices @ own
         twisting = rows[self.structure.swing_twist_rows]
         axes[..., twisting, :, 1] = placed.matrices[..., twisting, :, 1]

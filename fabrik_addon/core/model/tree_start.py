@@ -105,7 +105,7 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
         own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
         offsets.append(scale(own, lengths[j] / found))
     orders = chain.euler_orders or ("",) * count
-    limits = tuple(map(joint_limits, chain.lower.tolist(), chain.upper.tolist(), orders))
+    limits = tuple(joint_limits(*each) for each in zip(chain.lower.tolist(), chain.upper.tolist(), orders, strict=True))
     is_stiff = chain.stiffness.any(axis=1).tolist()
     is_free = tuple(limit.is_free and not stiff for limit, stiff in zip(limits, is_stiff, strict=True))
     rests = rest_frames(SCALAR, chain, pose, batch, 0.0)

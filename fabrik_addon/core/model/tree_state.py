@@ -21,7 +21,7 @@ class State:
     tree: Tree
     rotations: Array
     """(J + 1, 4) frames of the bones in the frames that they inherit (``Tree.placed``)."""
-    swing_twists: Array
+    limited_coordinates: Array
     """(L, 3) of the bones with limits."""
     shifts: Array
     """(R, 3) of the roots."""
@@ -36,10 +36,10 @@ class State:
         if not self.rotations.shape[:-2]:
             return self if condition else other
         of_each = np.asarray(condition)[:, None, None]
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("rotations", "swing_twists", "shifts"))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("rotations", "limited_coordinates", "shifts"))
         return State(self.tree, *(np.where(of_each, a, b) for a, b in pairs))
 
     @cached_property
     def coordinates(self) -> list[JointCoordinates]:
         """Coordinates of the bones, by joint, as floats."""
-        return self.tree.joined(self.rotations, self.swing_twists)
+        return self.tree.joined(self.rotations, self.limited_coordinates)

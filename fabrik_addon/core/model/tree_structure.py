@@ -157,8 +157,9 @@ class TreeStructure:
     @cached_property
     def unbounded_angles(self) -> NDArray[np.intp]:
         """Places in an array (L, 3) of the angles without a lower or an upper limit: twists, and Euler angles."""
-        is_angle = np.array([[bool(self.limits[j].order), True, bool(self.limits[j].order)] for j in self.limited])
-        return np.flatnonzero(is_angle.reshape(-1, 3) & ~np.isfinite(self.upper - self.lower))
+        has_order = np.array([bool(self.limits[j].order) for j in self.limited], bool)
+        is_angle = np.stack([has_order, np.ones_like(has_order), has_order], axis=1)
+        return np.flatnonzero(is_angle & ~np.isfinite(self.upper - self.lower))
 
     @cached_property
     def turning_twists(self) -> tuple[NDArray[np.intp], Array]:
@@ -194,19 +195,19 @@ class TreeStructure:
         """(L,) whether x and z are both locked."""
         return (self.lower[:, ::2] == self.upper[:, ::2]).all(axis=1)
 
-    def swings(self, swing_twists: Array) -> tuple[Array, Array]:
+    def swings(self, limited_coordinates: Array) -> tuple[Array, Array]:
         """Return the swings (E, 2) in ellipses, about x and z, and the radii (E, 2) of the quarters around them."""
-        found = swing_twists.take(self.ellipses, -2)[..., ::2]
+        found = limited_coordinates.take(self.ellipses, -2)[..., ::2]
         negative, positive = self._radii
         return found, np.where(found > 0.0, positive, negative)
 
-    def clamped(self, swing_twists: Array) -> Array:
-        """Return swings and twists (L, 3) within limits (``joint_limits.clamp``)."""
+    def clamped(self, limited_coordinates: Array) -> Array:
+        """Return coordinates (L, 3) within limits (``joint_limits.clamp``), Euler angles within their ranges."""
         rows, middles = self.turning_twists
         if rows.size:
-            twists = swing_twists[..., rows, 1]
-            swing_twists[..., rows, 1] = twists + math.tau * np.floor((middles - twists) / math.tau + 0.5)
-        found = np.minimum(np.maximum(swing_twists, self.lower), self.upper)
+            twists = limited_coordinates[..., rows, 1]
+            limited_coordinates[..., rows, 1] = twists + math.tau * np.floor((middles - twists) / math.tau + 0.5)
+        found = np.minimum(np.maximum(limited_coordinates, self.lower), self.upper)
         if self._wide.size:
             rows = self._wide
             extra = tuple(range(2, found.ndim))
@@ -214,7 +215,7 @@ class TreeStructure:
             swings = found[..., rows, ::2].T
             found[..., rows, ::2] = np.array(within_half_turn(ARRAY, [*lower], [*upper], *swings)).T
         if self.ellipses.size:
-            swings, radii = self.swings(swing_twists)
+            swings, radii = self.swings(limited_coordinates)
             squares = np.square(swings / radii)
             share = np.sqrt(squares[..., :1] + squares[..., 1:])
             inside = swings / np.maximum(share, 1.0)
@@ -328,7 +329,7 @@ class TreeStructure:
         return self.turned[bones].T + of_bone * (np.sign(inner - inner[:, None]) - 1.0)
 
     def _is_inner(self, bone: int, axis: int) -> int:
-        """Return 0 of a coordinate whose axis no other one of its bone rotates, else more, the more of them do."""
+        """Return how many other coordinates of the bone rotate the axis of this one; 1 of a twist."""
         order = self.limits[bone].order
         return 2 - order.index("XYZ"[axis]) if order else int(axis == 1 and not self.is_free[bone])
 

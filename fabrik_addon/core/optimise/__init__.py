@@ -5,8 +5,9 @@
 Letters that mean the same in these modules and in those of ``tasks``, ``trees`` and ``within_limits``:
 
 - q, the joint coordinates of a pose; q0, those of the reference pose; dq, their change in a step. There are N: of a
-  bone with limits those of swing and twist that aren't locked, of a free bone of a tree the components of a rotation
-  vector. A tree has S more, x, y and z of the shifts of its R roots; S is 0 where roots don't move.
+  bone with limits those of swing and twist, or the Euler angles, that aren't locked, of a free bone of a tree the
+  components of a rotation vector. A tree has S more, x, y and z of the shifts of its R roots; S is 0 where roots don't
+  move.
 - r, the residual of a task: the way from its value to where the value should be. ``J = -dr/dq``. All tasks have M rows.
 - W, the diagonal matrix (N + S) of how readily coordinates change: stiff ones less. P, that of their weights in the
   posture task, which holds q near q0: W^-1 times weights of the bones, or W^-1 alone (``TreeCoordinates.metric`` where

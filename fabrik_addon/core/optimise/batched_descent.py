@@ -140,13 +140,13 @@ def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness
 
 def _together(stack: TaskStack, states: Sequence[State]) -> State:
     """Return the states of F frames as one."""
-    names = "rotations", "swing_twists", "shifts"
+    names = "rotations", "limited_coordinates", "shifts"
     return State(stack.tree, *(np.array([getattr(one, name) for one in states]) for name in names))
 
 
 def _of_each(stacks: Sequence[TaskStack], state: State) -> list[State]:
     """Return the states of F frames."""
-    arrays = zip(state.rotations, state.swing_twists, state.shifts, strict=True)
+    arrays = zip(state.rotations, state.limited_coordinates, state.shifts, strict=True)
     return [State(stack.tree, *each) for stack, each in zip(stacks, arrays, strict=True)]
 
 
@@ -169,6 +169,6 @@ def _between(stack: TaskStack, before: State, first: State, last: State) -> Stat
 
     rotations = between(signed(before.rotations), first.rotations, signed(last.rotations))
     rotations /= np.linalg.norm(rotations, axis=2, keepdims=True)
-    swing_twists = between(before.swing_twists, first.swing_twists, last.swing_twists)
-    state = State(stack.tree, rotations, swing_twists, between(before.shifts, first.shifts, last.shifts))
+    limited_coordinates = between(before.limited_coordinates, first.limited_coordinates, last.limited_coordinates)
+    state = State(stack.tree, rotations, limited_coordinates, between(before.shifts, first.shifts, last.shifts))
     return stack.coordinates.applied(state, np.zeros((len(share), len(stack.coordinates.weights))))

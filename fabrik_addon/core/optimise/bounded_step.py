@@ -36,7 +36,7 @@ def bounded_step(
         toward: q0 - q (N + S,); None without a posture task.
     """
     toward = np.zeros(len(stack.coordinates.weights)) if toward is None else toward
-    if not state.swing_twists.size:
+    if not state.limited_coordinates.size:
         return solve(jacobian, residual, stack.coordinates.weights, toward)
     down, up = stack.coordinates.bounds(state)
     ellipses = _ellipses_reached(stack, state)

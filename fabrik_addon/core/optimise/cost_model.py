@@ -246,16 +246,16 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     and A the diagonal matrix of 1 / radius^2. Without both a hand led beyond reach with a fixed root took 20 ms
     (median) instead of 8: steps were refused, as K was indefinite at the minimum.
     """
-    structure, swing_twists = stack.tree.structure, model.here.state.swing_twists
+    structure, limited_coordinates = stack.tree.structure, model.here.state.limited_coordinates
     torques = product(model.jacobian.swapaxes(-1, -2), forces)
     columns, places = structure.half_sines
-    sines = swing_twists.reshape(*stack.batch, -1).take(places, -1)
+    sines = limited_coordinates.reshape(*stack.batch, -1).take(places, -1)
     inside = (sines * torques.take(columns, -1)) @ structure.share_swing
-    width = np.maximum(1.0 - np.square(swing_twists[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
+    width = np.maximum(1.0 - np.square(limited_coordinates[..., ::2]).sum(-1), 1e-6).take(places // 3, -1)
     found = np.zeros(model.by_tasks.shape)
     turning = np.eye(len(columns)) + sines[..., None] * (sines / width)[..., None, :]
     found[..., columns[:, None], columns] = -inside[..., None] * structure.share_swing * turning
-    swings, radii = structure.swings(swing_twists)
+    swings, radii = structure.swings(limited_coordinates)
     share, normals = stack.coordinates.ellipses(model.here.state)
     # A quarter without width has no tangent: its swings are clamped to their ranges (``TreeStructure.clamped``).
     is_held = (radii.min(axis=-1) > LEAST_RADIUS) & (share >= 1.0 - AT_LIMIT)
@@ -292,7 +292,7 @@ def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
     (near,) = np.nonzero(is_near.any(0) if stack.batch else is_near)
     first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
     share, nx, nz = share.take(near, -1), normals[..., near, 0], normals[..., near, 1]
-    swings = state.swing_twists.take(stack.tree.structure.ellipses[near], -2)
+    swings = state.limited_coordinates.take(stack.tree.structure.ellipses[near], -2)
     most = np.maximum((1.0 / np.maximum(share, NEAR_ELLIPSE) - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)
     if not stack.batch:
         down[first] = down[second] = -np.inf

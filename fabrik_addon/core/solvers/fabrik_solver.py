@@ -24,8 +24,8 @@ POLE_GAIN = 0.9
 """Ratio of the angle to the pole to that of a pose at the target, below which another pose at the target is taken."""
 
 
-SOLVES_TOWARD_POLE = 4
-"""Further solves at most of a chain within limits whose bend doesn't point at its pole."""
+_SOLVES_TOWARD_POLE = 4
+"""Further solves, at most, of a chain within limits whose bend doesn't point at its pole."""
 
 
 def _solve(ops: Operations, start: StartPose, target: Vector, pole: Vector | None, options: Options) -> SolverResult:
@@ -54,13 +54,13 @@ def _solve_again_toward_pole(
     """Solve with a pole, and again from the pose found, while that brings the bend nearer to the pole.
 
     FABRIK's pose, which is clamped to the limits, has the twists of the pose from which it is found. From another one
-    the descent may end in another minimum: of 528 random chains of three to five bones with limits that reach, a second
-    press of Solve rotated bones of 33 by more than 20 degrees.
+    the descent may end in another minimum. Without the further solves a second press of Solve rotated bones by more
+    than 20 degrees in 33 of 528 random chains of three to five bones with limits that reached their targets.
     """
     pose, count = _solve_with_pole(ops, start, chain, target, pole, options)
     shaped = shaped_joints(ops, start, target)
     angle = angle_to_pole(ops, pose.joints, target, pole, shaped)
-    for _ in range(SOLVES_TOWARD_POLE if options.iterations > FIRST_GUESS else 0):
+    for _ in range(_SOLVES_TOWARD_POLE if options.iterations > FIRST_GUESS else 0):
         going = (distance_between(ops, pose.tip, target) <= options.tolerance) & (angle > POINTED)
         if not ops.any(going):
             break

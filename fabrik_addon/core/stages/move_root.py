@@ -33,10 +33,10 @@ def goal_with_root_fixed(
 ) -> tuple[ChainGoal, Options]:
     """Return the goal and the options with which the next stage solves before the chain is shifted.
 
-    With softness the target is moved toward the root, to ``farthest_reached`` from it at most. Softness keeps the tip
-    from targets beyond this distance, where links aren't lengthened any further: beyond it the root is translated by
-    all of the rest. If the chain eased beyond this distance, every further solve, from the translated root, would
-    translate the root again. Without stretch the chain eases nowhere up to this distance.
+    With softness the target is moved toward the root, to ``farthest_reached`` from it at most. Beyond this distance
+    softness keeps the tip from the target even with the largest stretch, and the root is translated by all of the rest.
+    If the chain eased beyond this distance, every further solve, from the translated root, would translate the root
+    again. Without stretch softness has no effect up to this distance, and is left out.
     """
     fixed = replace(options, moves_root=False)
     if options.softness == 0.0:

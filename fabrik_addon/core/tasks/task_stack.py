@@ -170,7 +170,7 @@ class TaskStack:
 
     def motions(self, state: State) -> TreeMotions:
         """Return how the joints of ``joints`` move with each coordinate, and about which axes the bones rotate."""
-        bone_axes = self.tree.axes(state.placed, state.swing_twists)
+        bone_axes = self.tree.axes(state.placed, state.limited_coordinates)
         moved = self.tree.moved(state.placed, self.carried, bone_axes)
         if self.coordinates.shift_count:
             moved = np.concatenate([moved, self.shifted], axis=-1)
@@ -202,8 +202,9 @@ class TaskStack:
 
         With f the force on a joint at p, toward its target, a_c and a_d the axes of two columns of which c rotates the
         frame of d, and p_d the head of d's bone, ``K_cd = -f . (a_c x (a_d x (p - p_d))) = a_c . (f x dp/dq_d)``, added
-        up over the joints; of two columns of one bone it is the mean of both orders, but for swing and twist: a swing
-        rotates the axis of its bone's twist. That is exact, but for what half-sines change of the axes of their own
+        up over the joints; of two columns of one bone it is the mean of both orders, but for swing and twist, of which
+        a swing rotates the axis of its bone's twist, and for Euler angles, of which each rotates the axes of those
+        before it in the order. That is exact, but for what half-sines change of the axes of their own
         bone's swing (``cost_model._of_swings``). For a straight chain of length L under the force F, ``K_cc`` of its
         root is F L, a pendulum's stiffness.
 

@@ -70,7 +70,9 @@ class TreeCoordinates:
         """Return q0 - q (N + S,): rotation vectors of free bones, coordinates of the others; 0 without one."""
         if reference is None:
             return np.zeros((*self.batch, len(self.weights)))
-        way = self.tree.way(state.rotations, state.swing_twists, (reference.rotations, reference.swing_twists))
+        way = self.tree.way(
+            state.rotations, state.limited_coordinates, (reference.rotations, reference.limited_coordinates)
+        )
         found: Array = way.reshape(*self.batch, -1).take(self.tree.structure.flat_columns, -1)
         if self.shift_count:
             found = np.concatenate([found, (reference.shifts - state.shifts).reshape(*self.batch, -1)], axis=-1)
@@ -81,11 +83,11 @@ class TreeCoordinates:
         columns = self.tree.structure.flat_columns
         by_joint = np.zeros((*state.rotations.shape[:-1], 3))
         by_joint.reshape(*self.batch, -1)[..., columns] = change[..., : len(columns)]
-        rotations, swing_twists = self.tree.rotated(state.rotations, state.swing_twists, by_joint)
+        rotations, limited_coordinates = self.tree.rotated(state.rotations, state.limited_coordinates, by_joint)
         shifts = state.shifts
         if self.shift_count:
             shifts = shifts + change[..., len(columns) :].reshape(shifts.shape)
-        return State(self.tree, rotations, swing_twists, shifts)
+        return State(self.tree, rotations, limited_coordinates, shifts)
 
     def bounds(self, state: State) -> tuple[Array, Array]:
         """Return how far each coordinate may go down and up (N + S,); on an ellipse's axes only as far as its box."""
@@ -93,7 +95,7 @@ class TreeCoordinates:
         lower, upper = self.ends
         numbers, places = structure.limited_columns
         values = np.zeros((*self.batch, len(lower)))
-        values[..., numbers] = state.swing_twists.reshape(*self.batch, -1).take(places, -1)
+        values[..., numbers] = state.limited_coordinates.reshape(*self.batch, -1).take(places, -1)
         return lower - values, upper - values
 
     @cached_property
@@ -105,7 +107,7 @@ class TreeCoordinates:
 
     def ellipses(self, state: State) -> tuple[Array, Array]:
         """Return the share of each swing of its ellipse (E,), 1 on it, and the outward normals there (E, 2)."""
-        swings, radii = self.tree.structure.swings(state.swing_twists)
+        swings, radii = self.tree.structure.swings(state.limited_coordinates)
         across = swings / radii
         share = np.hypot(across[..., 0], across[..., 1])
         across /= radii

@@ -74,7 +74,7 @@ from a target beyond an elbow's limit than another start's: with 1e-3 a wolf's f
 of a drag, with 1e-2 by 11."""
 
 LEAST_EQUAL = 2e-3
-"""Difference of two errors, in units of the chain's length, up to which they count as equal: just beyond reach the
+"""Difference of two errors, in units of the chain's length, up to which they count as equal: just out of reach the
 errors after five steps of Gauss-Newton differ by more than ``EQUAL_ERRORS`` of the least one. With 0 the spine of a
 human whose head is led out of reach rotated about its own line by 158 to 177 degrees for 5 of 60 targets, with 5e-4 for
 one, with 2e-3 for none."""
@@ -243,11 +243,12 @@ def _reach_from_several_starts(
 def _best(found: Array, errors: Array, references: Array, tolerance: float) -> NDArray[np.int64]:
     """Return, of poses (L, K, B, 3) with errors (L, K), the number (L,) of the best.
 
-    Of the poses at the target, and of those with errors equal to the least one (``EQUAL_ERRORS``, ``LEAST_EQUAL``), it
-    is the one that rotates least from the references (L, B, 3).
+    Of the poses at the target, or where none is, of those with errors equal to the least one (``EQUAL_ERRORS``,
+    ``LEAST_EQUAL``), it is the one that rotates least from the references (L, B, 3).
     """
     least = errors.min(axis=1, keepdims=True)
-    near = np.maximum(tolerance, np.maximum((1.0 + EQUAL_ERRORS) * least, least + LEAST_EQUAL))
+    equal = np.maximum(np.maximum((1.0 + EQUAL_ERRORS) * least, least + LEAST_EQUAL), tolerance)
+    near = np.where(least <= tolerance, tolerance, equal)
     return np.where(errors <= near, _squared_rotations(found, references), np.inf).argmin(axis=1)
 
 
