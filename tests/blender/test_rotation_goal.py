@@ -15,10 +15,13 @@ from fabrik_addon.core.math.quaternion_arrays import angle_between
 from tests.blender.rigs import (
     activate,
     add_chain,
+    bones_of,
     distance_left,
+    links_of,
     make_empty,
     make_tail,
     metarig,
+    random_direction,
     set_chain,
     update,
     warnings_in,
@@ -126,3 +129,24 @@ def test_targets_are_snapped_where_an_uneven_scale_shears_the_armature(as_bones:
     update()
     for bone, matrix in zip(armature.pose.bones[:3], before, strict=True):
         assert np.abs(np.array(bone.matrix) - np.array(matrix)).max() < 1e-3
+
+
+@pytest.mark.parametrize(("tip", "seed"), [("forearm.L", 118), ("forearm.L", 65), ("hand.L", 76), ("hand.L", 75)])
+def test_a_second_solve_within_limits_keeps_pole_and_rotation(tip: str, seed: int) -> None:
+    """The posture task kept the first solve from pole and rotation, and the second one rotated bones by 20 to 57
+    degrees."""
+    armature = metarig("human_metarig")
+    assert bpy.ops.pose.fabrik_body_add() == {"FINISHED"}
+    chain = add_chain(armature, tip, 3, create_pole=True)
+    chain.use_rotation = True
+    rng, bones, length = np.random.default_rng(seed), bones_of(armature, chain), float(links_of(armature, chain).sum())
+    chain.target.location += Vector(random_direction(rng)) * rng.uniform(0.1, 0.8) * length
+    chain.pole_target.location += Vector(random_direction(rng)) * rng.uniform(0.0, 1.0) * length
+    update()
+    poses = []
+    for _ in range(2):
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        assert chain.status == "REACHED"
+        update()
+        poses.append(np.array([bone.matrix.to_quaternion()[:] for bone in bones]))
+    assert np.degrees(angle_between(*poses).max()) < 2.0

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fabrik_addon.core import Goals, Options, Pose, Solution, Status, plain_chain, solve, start_from
+from fabrik_addon.core.within_limits.constrained_reach import _best
 from fabrik_addon.core.within_limits.nearest_pose import NewtonSteps, nearest_poses
 from scripts.benchmark.limit_sets import (
     ARM,
@@ -419,3 +420,12 @@ def test_a_straight_chain_bends_to_the_side_that_limits_leave(kind: ConstrainedB
     target = 0.93 * kind.rest().positions[-1]
     found = solve(kind.chain(), kind.rest(), goals(target))
     assert found.error[0] <= 1e-4
+
+
+def test_a_pose_at_the_target_comes_before_one_that_misses_it_and_rotates_less() -> None:
+    reference = np.zeros((1, 2, 3))
+    poses = np.stack([np.full((2, 3), 0.4), np.full((2, 3), 0.1)])[None]
+    assert _best(poses, np.array([[1e-6, 1e-3]]), reference, 1e-4) == [0]
+    assert _best(poses, np.array([[1e-6, 5e-5]]), reference, 1e-4) == [1]
+    assert _best(poses, np.array([[2e-3, 3e-3]]), reference, 1e-4) == [1]  # both miss it, by nearly the same
+    assert _best(poses, np.array([[2e-3, 9e-3]]), reference, 1e-4) == [0]

@@ -9,8 +9,8 @@ it, the last link is rotated from its desired direction by the smallest angle wi
 With the target t from the root, at the distance d, and the last link ``l u``, u a unit vector, the other links have to
 reach the distance r with ``r^2 = |t - l u|^2 = d^2 + l^2 - 2 l d cos(a)``, a the angle from the line root-target to u.
 So u is rotated in the plane of that line and of its desired direction, and ``cos(a)`` is clamped to the range that
-leaves r between the shortest and the longest reach of the other links. Beyond reach
-it is 1, toward the target, and nearer than the other links can fold it is -1, away from it.
+leaves r between the shortest and the longest reach of the other links. Beyond reach it is 1, toward the target, and
+nearer than the other links can fold it is -1, away from it.
 """
 
 from collections.abc import Sequence

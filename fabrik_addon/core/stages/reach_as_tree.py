@@ -8,13 +8,22 @@ from dataclasses import replace
 import numpy as np
 
 from ..math.operations import Operations
+from ..math.quaternion_arrays import largest_angle
 from ..model.chain_start import NearSolution, StartPose
 from ..model.tree_start import start_tree
-from ..problem import Goals, Options, Status
+from ..problem import Goals, Options, Pose, Status
 from ..solve_tree import solve_tree_components
 from ..solvers.table import solver_for
 from ..trees.solution import TreeSolution, at_frames
 from .stage import ChainGoal, ComponentSolution, Stage
+
+_FURTHER_SOLVES = 4
+"""Further solves, at most, each with the solution before as the reference pose. Without them a second press of Solve
+rotated bones of Rigify's limbs, with a pole and a rotation, by more than 2 degrees for 71 of 353 targets, with them for
+12; and of 60 rotations that limits allow one stayed 2.6 degrees off, with them none does."""
+
+_SAME_POSE = 1e-3
+"""Largest rotation of a bone (radians) by a further solve after which there is no other."""
 
 _ERROR_RATIO = 0.25
 """Largest ratio of the error of the pose without the rotation to the error in which the first descent ended, at which a
@@ -33,6 +42,10 @@ def reach_as_tree(
     2. else from the pose at hand, if its tip is at the target;
     3. else from the pose that the next stage finds without the rotation. Where a descent from 1 or 2 ends off a target
        within reach, a second one starts from that pose, if that is at the target or much nearer (``_ERROR_RATIO``).
+
+    Where no solution near is known, the chain is solved again with the pose found as the reference pose, until that
+    stays (``_FURTHER_SOLVES``): the forces of rotation and pole are bounded, and the posture task keeps a pose that is
+    far from the reference pose from meeting them.
 
     A pole without a rotation comes here only where a solution near is known: from the pose at hand a second solve would
     rotate a chain beyond reach again, by up to 48 degrees, and each would take 5 to 20 times as long.
@@ -70,6 +83,13 @@ def reach_as_tree(
         if found is None or plain.error <= max(options.tolerance, _ERROR_RATIO * found.error[0]):
             found = descended(NearSolution(plain.frames))
             iterations += found.iterations
+    for _ in range(_FURTHER_SOLVES if start.near is None and found.status[0] == Status.REACHED else 0):
+        solved = start_tree(chain, Pose(np.array(found.points), np.array(found.frames), start.pose.base))
+        again = solve_tree_components(solved, goals, tree_options, at_frames(solved, found.frames, None))
+        iterations += again.iterations
+        if again.status[0] != Status.REACHED or largest_angle(again.frames, found.frames) <= _SAME_POSE:
+            break
+        found = again
     frames = found.frames[:-1]
     ended = frames if found.by_weight is None else found.by_weight.placed.frames[:-1]
     near = NearSolution(ended, found.forces)
