@@ -166,7 +166,7 @@ class CostModel(NamedTuple):
 
         In drags of a hand of Rigify's human (bench row "body-path", near) moves took 9.6 evaluations of the cost
         without the forces of the move before, 23.4 with them, and 7.5 with them and this. From rest, beside a fixed
-        root, this took 20 percent more steps.
+        root, the same human took 11.8 steps without this and 9.6 with it, with pinned feet 28.1 and 25.7.
         """
         if self.curvature is None or self.softening is None:
             return None

@@ -78,16 +78,19 @@ class Step(NamedTuple):
 
 
 def damped_step(
-    stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_]
+    stack: TaskStack, model: CostModel, damping: Component, active: NDArray[np.bool_], leaves_out_curvature: bool
 ) -> tuple[Component, Step | None]:
     """Return lambda and the step of ``newton_step``, with second derivatives that are positive definite.
 
     Where they aren't, that is the Gauss-Newton step, without K, if it is at most ``GAUSS_NEWTON_STEP`` long; else
     lambda is raised until they are, of a batch for all poses where they aren't for one. The step is None where
     ``DAMPING_ROUNDS`` trials don't suffice.
+
+    Args:
+        leaves_out_curvature: whether the step may be without K.
     """
     step = newton_step(stack, model, damping, active)
-    if step is None and model.curvature is not None:
+    if step is None and model.curvature is not None and leaves_out_curvature:
         step = newton_step(stack, model._replace(curvature=None), damping, active)
         if step is not None and np.abs(step.change).max(initial=0.0) > GAUSS_NEWTON_STEP:
             step = None

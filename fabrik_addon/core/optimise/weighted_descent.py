@@ -57,6 +57,10 @@ STIFF = 0.5
 task: its force is less than 0.87 of its bound. With all tasks corrected frames of a Y with a pin whose targets are
 beyond reach took 10 steps instead of 6.5."""
 
+WELL_MODELLED, MOST_RATIO = 0.25, 1.5
+"""Reduction of the cost over that of the model: above which a step without K was a good one, and the largest that
+counts (``_Descent._step``)."""
+
 MOST_BALANCED = 1e3
 """Largest force by which the first level's modelled residual, times w, balances the forces of the other tasks. A larger
 one is what bounds have kept a step from: then the model's residual counts as 0. Without this 9 of 300 feasible poses of
@@ -72,9 +76,8 @@ class Beginning(NamedTuple):
     is_move: bool = False
     """Whether it is near that of the move before, in a drag: the descent ends earlier (``_end_where_settled``)."""
     forces: Array | None = None
-    """(M,) of the tasks in that solution (``Ended.forces``). With them the first step has second derivatives, and the
-    residual of a task that has moved counts as stiff (``CostModel.stiffened``); of another number of
-    rows they count as unknown."""
+    """(M,) of the tasks in that solution (``Ended.forces``). With them the first step has second derivatives, and poles
+    have a part in these (``Loss.are_poles_stiff``); of another number of rows they count as unknown."""
 
 
 FAR, NEAR = Beginning(), Beginning(is_near=True)
@@ -109,6 +112,26 @@ def least_cost(
     return Ended(descent.here.state, descent.taken, descent.is_done, descent.forces)
 
 
+def least_cost_from_far(
+    stack: TaskStack,
+    start: State,
+    reference: State,
+    steps: tuple[int, int],
+    firmness: Firmness,
+    begins: Beginning = FAR,
+) -> Ended:
+    """Descend with ``Firmness.from_far``, and from where that has led, with its forces, to the least cost.
+
+    Args:
+        steps: trials at most of both descents.
+        begins: where the first one begins.
+    """
+    assert firmness.from_far is not None
+    far = least_cost(stack, start, reference, steps[0], firmness.from_far, begins)
+    ended = least_cost(stack, far.state, reference, steps[1], firmness, NEAR._replace(forces=far.forces))
+    return ended._replace(steps=far.steps + ended.steps)
+
+
 class _Descent:
     """Where a descent is (``here``, after the last step that was taken), and what it knows from the steps before."""
 
@@ -117,8 +140,7 @@ class _Descent:
         known = begins.forces
         if known is not None and known.shape != stack.row_weights.shape:
             known = None
-        self._knows_forces = known is not None
-        self._loss = loss_of(stack, firmness, are_poles_stiff=not self._knows_forces)
+        self._loss = loss_of(stack, firmness, are_poles_stiff=known is None)
         self._is_move = begins.is_move
         self._least_raised = RAISED_NEAR if begins.is_near else RAISED_LAMBDA
         self.here = here = cost_at(stack, self._loss, start, reference)
@@ -128,6 +150,7 @@ class _Descent:
         )
         self._active = np.zeros((*stack.batch, 2, here.toward.shape[-1]), bool)
         """Which coordinates the step before took to their upper, and to their lower limits."""
+        self._leaves_out_curvature = self._stiffens = True
         self._model = modelled(stack, here)
         self.forces = here.weights * here.residual if known is None else known
         if known is not None:
@@ -142,12 +165,7 @@ class _Descent:
         of 100 frames one was 0.15 degrees off without it.
         """
         ops = self._ops
-        self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
-        if self._knows_forces and step is not None and step.is_whole:
-            stiffer = self._model.stiffened(self._loss, step.change)
-            if stiffer is not None:
-                self._model = stiffer
-                self._damping, step = damped_step(self._stack, self._model, self._damping, self._active)
+        step, is_stiffened = self._step()
         if step is None:
             self._adapt_damping(self.is_done & False)
             return
@@ -160,6 +178,10 @@ class _Descent:
             return
         change = (change.T * ops.minimum(1.0, LONGEST / (np.sqrt((change * change).sum(-1)) + TINY))).T
         is_gain, ratio = self._moved(step, change)
+        if self._model.curvature is not None and not (step.is_whole or ops.any(is_gain & (ratio > WELL_MODELLED))):
+            self._leaves_out_curvature = False
+        if is_stiffened and ops.any(ratio >= MOST_RATIO):
+            self._stiffens = False
         if ops.any(is_gain):
             self._end_where_settled(step, is_gain, ratio, largest)
             if ops.all(self.is_done):
@@ -169,11 +191,38 @@ class _Descent:
             self._model = with_forces(self._stack, self._loss, self._model, self.forces)
         self._adapt_damping(is_gain, ratio)
 
+    def _step(self) -> tuple[Step | None, bool]:
+        """Return the next step, and whether it is with a stiffened model, which it leaves; it may raise lambda.
+
+        Models that have been wrong once mostly are so again at the next pose:
+
+        1. After a step without K that has gained less than ``WELL_MODELLED`` of what its model gains, no step is
+           without K. Otherwise closed paths of Rigify's human beside a fixed root took 8.8 steps from rest instead of
+           8.1, and with pinned feet 20.9 instead of 18.8 (bench row "body-path").
+        2. After a step with a stiffened model that has gained ``MOST_RATIO`` of what that gains, none is stiffened.
+           Otherwise two targets that are farther apart than the links between them took 67 steps instead of 30.
+        """
+
+        def step() -> Step | None:
+            self._damping, found = damped_step(
+                self._stack, self._model, self._damping, self._active, self._leaves_out_curvature
+            )
+            return found
+
+        found = step()
+        if not self._stiffens or found is None or not found.is_whole:
+            return found, False
+        stiffer = self._model.stiffened(self._loss, found.change)
+        if stiffer is None:
+            return found, False
+        self._model = stiffer
+        return step(), True
+
     def _moved(self, step: Step, change: Array) -> tuple[Condition, Component]:
         """Take a change of the coordinates, of the poses whose cost it reduces.
 
         Returns:
-            which those are, and the reduction of the cost over that of the model, at most 1.5.
+            which those are, and the reduction of the cost over that of the model, at most ``MOST_RATIO``.
         """
         ops, here = self._ops, self.here
         model = self._model if step.is_whole else self._model._replace(curvature=None)
@@ -183,7 +232,7 @@ class _Descent:
         there = self._corrected(step, self._stack.coordinates.applied(here.state, change), left, CORRECTED * gain)
         is_gain: Condition = (there.cost < here.cost) & ops.negate(self.is_done)
         less_cost = ops.maximum(here.cost - there.cost, 0.0)
-        ratio = ops.minimum(less_cost / ops.maximum(gain, 1e-300), 1.5)
+        ratio = ops.minimum(less_cost / ops.maximum(gain, 1e-300), MOST_RATIO)
         if ops.any(is_gain):
             self.here = self._chosen(is_gain, there, here)
             self.taken = ops.where(is_gain, self.taken + 1, self.taken)

@@ -140,17 +140,18 @@ of 24 drags of a foot and a hand 18 had a jump, the largest of 49 degrees; with 
 0.1 degrees. ``from_far`` has 400: 141 of 150 such rotations of an arm are met from rest then, and 136 if F is 100 from
 there, too."""
 
-OF_TREES = Firmness((3e5, 3e5, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True)
+_TREES_FROM_FAR = Firmness((3e4, 3e4, 1e5), (250.0, 250.0, 40.0), 2e-3, 0.05, is_met_alone=True)
+
+OF_TREES = _TREES_FROM_FAR._replace(weights=(3e5, 3e5, 1e5), from_far=_TREES_FROM_FAR)
 """Of chains without pins: of targets that are nearly met where the descent starts, of the others, and of rotations and
 poles. The pull of a target far beyond reach, F times the root of ``tree_problem.LEAST_WEIGHT``, leaves the others
 ``nearly_met``: with w = 1e5 an arm of a Y missed its target by more than 1e-4 of the length of the bones, with 3e4 by
-4.5e-4."""
+4.5e-4.
 
-OF_TREES_FROM_FAR = OF_TREES._replace(weights=(3e4, 3e4, 1e5))
-"""Of the first steps from a pose that isn't that of the frame before. Forces of targets that exclude each other are at
-their bounds but within delta = F / w of the targets, where they change sides: with w = 3e5 alone descents from rest of
-a hand that is led low beside a fixed root, without limits, used up their steps anywhere in a narrow valley, and bones
-rotated by up to 54 times the median step's rotation where the path is in steps of a quarter, with these first by 2."""
+Forces of targets that exclude each other are at their bounds but within delta = F / w of the targets, where they change
+sides: with w = 3e5 alone descents from rest of a hand that is led low beside a fixed root, without limits, used up
+their steps anywhere in a narrow valley, and bones rotated by up to 54 times the median step's rotation where the path
+is in steps of a quarter, with ``from_far`` by 2."""
 
 POLE_FORCE = 20.0
 """F of poles on chains with up to two inner joints; the arc adds up all inner joints, and with more they share ``2 F``.
