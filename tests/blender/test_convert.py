@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -769,6 +770,29 @@ def test_sheared_bones_point_where_they_did_and_keep_their_scale(
         assert bone.vector.angle(tails[name] - bone.head) < 1e-3
     found = notes(capfd)
     assert "inherits an uneven scale" in found and "other constraints" not in found
+
+
+def test_a_last_bone_whose_tail_alone_has_moved_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its head stays: the bone above it is scaled unevenly, and Blender's IK rotates it otherwise than Solve."""
+    knee = (0.0, -0.1, 1.5)
+    bones = [
+        Bone("hip", (0.0, 0.0, 0.0), (0.0, 0.0, 0.5)),
+        Bone("thigh", (0.0, 0.0, 0.5), knee, "hip", connected=True),
+        Bone("shin", knee, (0.0, 0.0, 2.5), "thigh", connected=True),
+    ]
+    armature = make_armature(bones)
+    armature.pose.bones["thigh"].scale = (1.0, 1.5, 1.0)
+    constrain(armature, "shin", 1, make_empty("target", (1.0, 0.3, 2.2)))
+    update()
+    tip = armature.pose.bones["shin"]
+    head, tail = tip.head.copy(), tip.tail.copy()
+    enter_pose_mode(armature)
+    bpy.ops.pose.fabrik_constraints_to_chains()
+    update()
+    share = 100.0 * (tip.tail - tail).length / tip.bone.length
+    assert (tip.head - head).length < 1e-5 and share > 5.0
+    found = re.search(r"Bone 'shin' has moved by ([\d.]+) % of its length", notes(capfd))
+    assert found and float(found[1]) == pytest.approx(share, rel=0.01)
 
 
 @pytest.mark.parametrize("scale", [(-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (2.0, 2.0, 2.0)])

@@ -113,6 +113,9 @@ def test_a_root_that_can_not_move_is_refused(why: str) -> None:
     assert [tuple(bone.location) + tuple(bone.rotation_quaternion) for bone in armature.pose.bones] == before
 
 
+LOWER = Bone("lower", (0.0, -0.1, 1.0), (0.0, 0.0, 2.0), "upper", True)
+
+
 def make_branch(connected: bool, local_location: bool = True) -> Any:
     """A chain of two on a bone that is turned and scaled, not at its tail; its root may follow."""
     armature = make_armature(
@@ -164,6 +167,24 @@ def test_a_root_that_is_connected_to_its_parent_is_refused_and_nothing_moves() -
     make_branch(connected=True)
     message = error_of(bpy.ops.pose.fabrik_solve)
     assert message == "Chain 'lower': its root can't follow: bone 'upper' is connected to its parent"
+
+
+@pytest.mark.parametrize("operator", ["fabrik_solve", "fabrik_drag_target"])
+def test_the_location_of_a_root_that_is_connected_to_nothing_is_not_written(operator: str) -> None:
+    """Blender ignores it, as that of any connected bone: importers and scripts leave such bones."""
+    armature = make_armature([Bone("upper", (0.0, 0.0, 0.0), (0.0, -0.1, 1.0), None, True), LOWER])
+    chain = set_chain(armature, "lower", 2, make_empty("target", (2.0, 2.0, 2.0)))
+    chain.root_motion = 'TRANSLATE'
+    upper = armature.pose.bones["upper"]
+    head = upper.head.copy()
+    upper.location = (0.3, 0.0, 0.0)
+    update()
+    assert upper.bone.use_connect and upper.head == head
+    upper.location = (0.0, 0.0, 0.0)
+    arguments = {"position": (0.4, 2.0, 2.0)} if operator == "fabrik_drag_target" else {}
+    message = error_of(lambda: getattr(bpy.ops.pose, operator)(**arguments))
+    assert "its root can't follow: bone 'upper' is connected" in message
+    assert upper.location.length == 0.0
 
 
 def test_undo_puts_the_root_back() -> None:

@@ -16,7 +16,7 @@ from fabrik_addon.core import solve, start_from
 from fabrik_addon.core.math.operations import ARRAY, SCALAR, Component, Vector, quiet
 from fabrik_addon.core.model.constrained_chain import ConstrainedChain, ConstrainedPose, place
 from fabrik_addon.core.model.joint_limits import SwingTwist, clamp, swing_twist
-from fabrik_addon.core.within_limits.least_rotation import Termination, rotate_least
+from fabrik_addon.core.within_limits.least_rotation import LEAST_CHANGE_FROM_SOLUTION, Termination, rotate_least
 from scripts.benchmark.limit_sets import ConstrainedBones, angle_of, inverse, own_turns, product
 from tests.unit.chains import Array, goals, seeds, unit
 from tests.unit.constrained_chains import feasible_coordinates, feasible_targets, random_constrained_chain
@@ -185,7 +185,7 @@ def test_more_steps_rotate_no_bone_further(constrained: ConstrainedBones) -> Non
     assert np.percentile(changes, 99) < 4e-3
 
 
-def test_an_item_beyond_reach_stays_whatever_its_neighbour_does() -> None:
+def test_an_item_beyond_reach_ends_where_it_does_alone_whatever_its_neighbour_does() -> None:
     """The neighbour's target is between the shortest and the longest reach of its hinges, but 0.001 to 0.02 off."""
     rng = np.random.default_rng(5)
     core = start_from(HINGES.chain(), HINGES.rest()).constrained_chain
@@ -199,4 +199,22 @@ def test_an_item_beyond_reach_stays_whatever_its_neighbour_does() -> None:
     both = tuple(np.array([beyond, beside]).T)
     with quiet():
         after, _ = rotate_least(ARRAY, place(ARRAY, core, items), items, both, Termination(1e-4, 40))
-    np.testing.assert_array_equal([[part[0] for part in turn] for turn in after.coordinates], reference)
+    alone, _ = rotated(core, reference, reference, tuple(beyond.tolist()), Termination(1e-4, 40))
+    np.testing.assert_allclose([[part[0] for part in turn] for turn in after.coordinates], alone.coordinates, atol=1e-9)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_a_target_just_beyond_reach_has_the_pose_of_one_just_within(seed: int) -> None:
+    """Beyond reach chains kept whatever twist about their line they had, and lost it in one step back within reach."""
+    rng = np.random.default_rng(seed)
+    core = start_from(BALLS.chain(), BALLS.rest()).constrained_chain
+    assert core is not None
+    reference = near(rng, core, [(0.0, 0.0, 0.0)] * 3, 0.15)
+    direction = unit(tip_of(core, near(rng, core, reference, 0.02)))
+    within, _ = rotated(core, reference, reference, tuple((0.9999 * direction).tolist()), Termination(1e-4, 60))
+    twisted = [(x, y + 0.2, z) for x, y, z in within.coordinates]
+    start = [clamp(SCALAR, limits, turn) for limits, turn in zip(core.limits, twisted, strict=True)]
+    from_solution = Termination(1e-4, 60, LEAST_CHANGE_FROM_SOLUTION)
+    beyond, _ = rotated(core, start, reference, tuple((1.0002 * direction).tolist()), from_solution)
+    np.testing.assert_allclose(beyond.coordinates, within.coordinates, atol=0.02)

@@ -228,6 +228,6 @@ def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     trunk = hips or [bone for _, bone in parts if top in (bone, *bone.parent_recursive)]
     ways = [with_ancestors(bone) for bone in [*bones, *trunk]]
     for bone in ways[0]:
-        if all(bone in way for way in ways) and not (bone.bone.use_connect and bone.parent):
+        if all(bone in way for way in ways) and not bone.bone.use_connect:
             return bone
     raise FabrikError(f"The handles of '{armature.name}' have no bone in common: parent the parts of its body to one")

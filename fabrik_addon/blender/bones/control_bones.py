@@ -131,7 +131,7 @@ def is_free_control(armature: Object, name: str) -> bool:
     of its own and lies on no deforming bone: a torso or a chest, but not a head or a shoulder.
     """
     bone = armature.pose.bones[name]
-    if bone.bone.use_deform or any(bone.lock_location) or (bone.bone.use_connect and bone.parent is not None):
+    if bone.bone.use_deform or any(bone.lock_location) or bone.bone.use_connect:
         return False
     if any(bone in turned for _owner, _constraint, turned in chain_constraints(armature)):
         return False

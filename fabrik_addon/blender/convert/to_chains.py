@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bpy.types import KinematicConstraint
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
 from ...core.goals.pole_angle import from_blender
@@ -332,7 +332,7 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
 def motion_messages(
     armature: Object, before: Mapping[str, Matrix], most: float, rotated: Iterable[PoseBone] = ()
 ) -> list[str]:
-    """Return a message with the bone that has moved farthest, if that is more than a share of its length.
+    """Return a message with the bone whose head or tail has moved farthest, if that is more than a share of its length.
 
     Args:
         armature: object of the bones, evaluated.
@@ -340,10 +340,11 @@ def motion_messages(
         most: distance over a bone's length that isn't reported.
         rotated: bones that Blender's IK rotates, before or now.
     """
-    off = {
-        bone.name: (bone.matrix.translation - before[bone.name].translation).length / bone.bone.length
-        for bone in armature.pose.bones
-    }
+    off = {}
+    for bone in armature.pose.bones:
+        ends = (Vector(), Vector((0.0, bone.bone.length, 0.0)))
+        moved = (bone.matrix @ end - before[bone.name] @ end for end in ends)
+        off[bone.name] = max(vector.length for vector in moved) / bone.bone.length
     worst = max(off, key=lambda name: off[name])
     if off[worst] <= most:
         return []

@@ -192,8 +192,7 @@ def _animated(armature: Object, rest: RestChain) -> list[str]:
     """Tell what is animated that a native rig takes to stay as it is."""
     found = []
     for bone in rest.bones:
-        is_connected = bone.bone.use_connect and bone.parent is not None
-        is_free = is_connected or (bone == rest.bones[0] and rest.root_moves)
+        is_free = bone.bone.use_connect or (bone == rest.bones[0] and rest.root_moves)
         for name, off in (("scale", _STILL), *(() if is_free else (("location", _STILL * bone.length),))):
             path = bone.path_from_id(name)
             if is_taken_away(armature, path, off):

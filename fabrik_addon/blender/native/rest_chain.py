@@ -107,8 +107,7 @@ def _can_move(armature: Object, root: PoseBone) -> bool:
 
     That is where it has no parent to move it, or isn't at rest.
     """
-    is_connected = root.parent is not None and root.bone.use_connect
-    if is_connected or not root.bone.use_local_location:
+    if root.bone.use_connect or not root.bone.use_local_location:
         return False
     path = root.path_from_id("location")
     is_moved = root.location.length > 0.0 or path in animated_paths(armature)

@@ -309,10 +309,12 @@ def read_pose(bones: ChainBones, matrices: Sequence[Matrix], rotations: Sequence
 def check_root_moves(root: PoseBone) -> None:
     """Refuse a root whose location Blender or the rig holds.
 
+    Blender ignores the location of a connected bone, also of one that has no parent, as importers leave it.
+
     Raises:
         FabrikError: it is connected to its parent, or locked.
     """
-    if root.bone.use_connect and root.parent is not None:
+    if root.bone.use_connect:
         raise FabrikError(f"its root can't follow: bone '{root.name}' is connected to its parent")
     if any(root.lock_location):
         raise FabrikError(f"its root can't follow: the location of bone '{root.name}' is locked")

@@ -118,7 +118,7 @@ def movable(what: str, obj: Object, bone_name: str, armature: Object | None = No
         raise FabrikError(f"{what} '{name}' can't move: it is linked")
     if any(moved.lock_location):
         raise FabrikError(f"{what} '{name}' can't move: its location is locked")
-    if bone is not None and bone.bone.use_connect and bone.parent is not None:
+    if bone is not None and bone.bone.use_connect:
         raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
     active = [constraint for constraint in moved.constraints if is_active(constraint)]
     own, outer = _outside_of(obj, bone, bool(active))

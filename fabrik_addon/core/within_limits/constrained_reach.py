@@ -147,14 +147,8 @@ def _least_rotation(
 
 
 def _off_limits(ops: Operations, pose: ConstrainedPose, target: Vector, tolerance: float) -> ConstrainedPose:
-    """Return the pose; of a straight chain, the pose with joints that are at their limits moved off them.
-
-    A chain whose target is farther from the root than the chain is long stays straight: ``rotate_least`` makes no step
-    there, and the start would be the result. In a drag beyond reach such a chain, with its target on its own line but
-    for rounding, was twisted by up to 179 degrees in a move.
-    """
-    is_within = dot(target, target) <= (1.0 + tolerance) * (1.0 + tolerance)
-    is_straight = is_within & is_on_one_line(ops, pose, target, tolerance)
+    """Return the pose; of a straight chain, the pose with joints that are at their limits moved off them."""
+    is_straight = is_on_one_line(ops, pose, target, tolerance)
     if not ops.any(is_straight):
         return pose
     bent: list[SwingTwist] = []

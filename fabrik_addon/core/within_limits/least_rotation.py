@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..math.operations import TINY, Component, Condition, Operations, Vector
-from ..math.vectors import distance_between, dot, norm, subtract
+from ..math.vectors import distance_between, norm, subtract
 from ..model.constrained_chain import ConstrainedPose
 from ..model.joint_limits import SwingTwist
 from ..optimise.bounded_least_squares import descend, shortened, step_within_limits
@@ -111,8 +111,9 @@ def rotate_least(
 ) -> tuple[ConstrainedPose, Component]:
     """Bring the tip to the target with the least rotation from the reference pose that there is near the start.
 
-    A batch item whose target is farther from the root than the chain is long stays at its start, unless the
-    solve is a first guess (``FIRST_GUESS``), whose caller has no other starts.
+    The same toward a target that is farther from the root than the chain is long: a chain that stayed at its start
+    there kept whatever twist about its line it had, and rotated by up to 38 degrees where its target came back within
+    reach.
 
     Args:
         reference: joint coordinates to stay near to. They are returned to the last bit if the start is the reference
@@ -127,8 +128,7 @@ def rotate_least(
     from_solution = least_change < LEAST_CHANGE
     pose, error = start, distance_between(ops, start.tip, target)
     at_reference = _are_equal(start.coordinates, reference, error)
-    is_beyond = dot(target, target) > (1.0 + tolerance) * (1.0 + tolerance) if steps > FIRST_GUESS else False
-    done = (at_reference & (error <= tolerance)) | is_beyond
+    done = at_reference & (error <= tolerance)
     damping: Component = FIRST_ROTATION_DAMPING + 0.0 * error
     stride, before, nearest, longest_before = _Stride(ops, error), error, error, 0.0 * error
     for step in range(1, steps + 1):
