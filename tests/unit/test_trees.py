@@ -495,6 +495,19 @@ def test_a_free_tree_that_gives_up_within_reach_has_stalled(steps: int, monkeypa
     assert (solution.status[missed] == int(Status.STALLED)).all()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_poles_that_exclude_each_other_take_few_steps_and_a_second_solve_keeps_the_pose(seed: int) -> None:
+    """Chains that share a trunk can't bend to poles on opposite sides of it: seven starts led to one pose."""
+    chain, pose = y_tree(4, 2)
+    targets = posed(np.random.default_rng(seed), chain, pose, 0.5)[chain.tips]
+    goals = Goals(targets, poles=np.array([[3.0, -8.0, 3.0], [-3.0, 8.0, 3.0]]))
+    solution = solve(chain, pose, goals)
+    assert (solution.status == REACHED).all()
+    assert (solution.iterations <= 120).all()
+    again = solve(chain, solution.pose, goals)
+    assert angle_between(solution.pose.rotations, again.pose.rotations).max() <= np.radians(0.1)
+
+
 # Loops
 
 

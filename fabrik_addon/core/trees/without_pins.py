@@ -88,10 +88,7 @@ def solved_without_pins(
     for number, start in enumerate(_starts(problem, near, before, previous, options)):
         found = _from_start(problem, start, near, None if number else previous)
         used += found.steps
-        is_same = (
-            best is not None
-            and largest_angle(found.state.placed.quaternions, best.state.placed.quaternions) <= SAME_POSE
-        )
+        is_same = best is not None and _largest_rotation(best.state, found.state) <= SAME_POSE
         if best is None or _is_better(problem, found.state, best.state):
             best = found
         is_enough = _is_nearly_met(problem, best.state) and (is_same or not bending_away(problem, best.state))
