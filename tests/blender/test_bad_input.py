@@ -828,6 +828,24 @@ def test_out_of_reach_is_the_best_pose_and_a_warning_in_the_scenes_units(
     assert abs(joints_of(rig, chain)[:, 1:]).max() < 1e-4  # straight toward it
 
 
+@pytest.mark.parametrize("scale", [(3.0, 1.0, 1.0), (1.0, 3.0, 2.0)])
+def test_the_reach_of_an_unevenly_scaled_object_is_that_toward_the_target(
+    rig: Object, scale: tuple[float, float, float], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With the mean of the scales the message said 3.071 m from the root, and a reach of 3.364 m."""
+    chain = rig.fabrik.chains[1]
+    length, root = links_of(rig, chain).sum(), joints_of(rig, chain)[0]
+    rig.scale = scale
+    chain.target.location = (scale[0] * (root[0] + 1.2 * length), 0.0, 0.0)
+    update()
+    warnings_in(capfd)
+    bpy.ops.pose.fabrik_solve()
+    (warning,) = warnings_in(capfd)
+    units = bpy.context.scene.unit_settings
+    assert f"{length_text(units, 1.2 * scale[0] * length)} from the root" in warning
+    assert f"reach at most {length_text(units, scale[0] * length)}" in warning
+
+
 def test_a_target_farther_than_single_precision_squares_is_at_a_finite_distance(
     rig: Object, capfd: pytest.CaptureFixture[str]
 ) -> None:

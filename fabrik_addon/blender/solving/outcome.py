@@ -29,6 +29,8 @@ _NAMES = {Status.OUT_OF_REACH: "out of reach", Status.LIMITED: "limited", Status
 
 _BALANCED = "Balance keeps the center of mass over the feet: switch it off to go farther"
 
+_SHEARED = "its bones are sheared or unevenly scaled, and change their length as they rotate"
+
 _UNREPORTED_ANGLE = math.radians(0.5)
 """Angle between two rotations (radians) up to which no message names the difference."""
 
@@ -128,7 +130,7 @@ def _constrained_by(solved: SolvedChain) -> list[str]:
     found += _rotation_locks([bone for bone, _ in solved.channels])
     found += _root_locks(solved)
     if not solved.snapshot.bones.is_rigid:
-        found.append("its bones are sheared or unevenly scaled, and change their length as they rotate")
+        found.append(_SHEARED)
     if rotated := _rotated_by_constraints(solved):
         found.append("rotated further by " + ", ".join(rotated))
     if _is_balanced(solved):
@@ -264,11 +266,14 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
     is_tree = bool(solved.together_with)
     root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
     away = target - root
-    # Lengths of the chain as people measure them; where an object is scaled unevenly they are means.
-    scale = abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
     softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max
     if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
         return f"softness keeps the tip from its target beyond {100.0 * (1.0 - softness):.3g} % of the reach"
+    if not solved.snapshot.bones.is_rigid:
+        return _SHEARED
+    # In world space, along the way to the target: an object of uneven scale makes a chain longer one way than another.
+    distance = _world_length(armature, away)
+    scale = distance / math.hypot(*away) if distance > 0.0 else abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
     # A target at just the chain's length is neither side of it to rounding, but beyond the least.
     least = 2.0 * max(chain.links) - chain.total_length
     if away.length > least:
@@ -277,7 +282,7 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
             bound += f", stretched to {100.0 * most:.4g} %"
     else:
         bound = f"at least {length_text(units, scale * least)}"
-    return f"that is {length_text(units, _world_length(armature, away))} from the root, and these bones reach {bound}"
+    return f"that is {length_text(units, distance)} from the root, and these bones reach {bound}"
 
 
 def _world_length(armature: Object, in_armature: Vector) -> float:

@@ -112,26 +112,6 @@ def least_cost(
     return Ended(descent.here.state, descent.taken, descent.is_done, descent.forces)
 
 
-def least_cost_from_far(
-    stack: TaskStack,
-    start: State,
-    reference: State,
-    steps: tuple[int, int],
-    firmness: Firmness,
-    begins: Beginning = FAR,
-) -> Ended:
-    """Descend with ``Firmness.from_far``, and from where that has led, with its forces, to the least cost.
-
-    Args:
-        steps: trials at most of both descents.
-        begins: where the first one begins.
-    """
-    assert firmness.from_far is not None
-    far = least_cost(stack, start, reference, steps[0], firmness.from_far, begins)
-    ended = least_cost(stack, far.state, reference, steps[1], firmness, NEAR._replace(forces=far.forces))
-    return ended._replace(steps=far.steps + ended.steps)
-
-
 class _Descent:
     """Where a descent is (``here``, after the last step that was taken), and what it knows from the steps before."""
 
@@ -198,7 +178,7 @@ class _Descent:
 
         1. After a step without K that has gained less than ``WELL_MODELLED`` of what its model gains, no step is
            without K. Otherwise closed paths of Rigify's human beside a fixed root took 8.8 steps from rest instead of
-           8.1, and with pinned feet 20.9 instead of 18.8 (bench row "body-path").
+           8.1 (bench row "body-path").
         2. After a step with a stiffened model that has gained ``MOST_RATIO`` of what that gains, none is stiffened.
            Otherwise two targets that are farther apart than the links between them took 67 steps instead of 30.
         """

@@ -27,7 +27,7 @@ from ..tasks.task_stack import TaskStack
 from .exact_goals import ExactGoals, are_away, to_meet
 from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
 from .held_descent import TREE_STEPS, Ended
-from .weighted_descent import FAR, NEAR, Beginning, least_cost, least_cost_from_far
+from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
 SHORT_STEP = 0.2
 """Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
@@ -80,16 +80,16 @@ def descend_by_weight(
             ``SHORT_STEP`` away. From another start few steps lead to the minimum beside it, which may be a worse one.
         of_targets: ``Descended.of_targets`` of the frame or move before.
     """
-    if begins.is_near or firmness.from_far is None:
-        ended = least_cost(stack, start, reference, steps, firmness, begins)
-        return met_exactly(stack, ended, firmness, reference, of_targets)
     before = 0
-    if start is reference:
-        ended = least_cost(stack, start, reference, FEW_STEPS, firmness, NEAR, SHORT_STEP)
-        if ended.is_converged:
-            return met_exactly(stack, ended, firmness, reference, of_targets)
-        before = ended.steps
-    ended = least_cost_from_far(stack, start, reference, (steps, steps), firmness)
+    if not begins.is_near and firmness.from_far is not None:
+        if start is reference:
+            ended = least_cost(stack, start, reference, FEW_STEPS, firmness, NEAR, SHORT_STEP)
+            if ended.is_converged:
+                return met_exactly(stack, ended, firmness, reference, of_targets)
+            before = ended.steps
+        start, more, *_ = least_cost(stack, start, reference, steps, firmness.from_far)
+        before, begins = before + more, NEAR
+    ended = least_cost(stack, start, reference, steps, firmness, begins)
     return met_exactly(stack, ended._replace(steps=before + ended.steps), firmness, reference, of_targets)
 
 

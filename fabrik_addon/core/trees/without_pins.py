@@ -30,7 +30,7 @@ from ..math.vectors import relative_to
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
 from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Ended, descend_held
-from ..optimise.weighted_descent import NEAR, least_cost, least_cost_from_far
+from ..optimise.weighted_descent import NEAR, least_cost
 from ..optimise.weighted_solution import Descended, met_exactly
 from ..problem import Options
 from ..tasks.task_loss import OF_TREES
@@ -143,14 +143,14 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
         start = turned_to_poles(problem, held(within, beyond).state)
     first_met, together = problem.stacks_by_weight(start, OF_TREES.nearly_met)
     # Which targets are nearly met, and so the order of the rows, differs from frame to frame.
-    order = row_order(first_met)
+    order, forces = row_order(first_met), None
     if previous is None:
-        weighed = least_cost_from_far(first_met, start, reference, (STEPS_FROM_FAR, TREE_STEPS), OF_TREES, NEAR)
-    else:
-        forces = previous.forces
-        if forces is not None:
-            forces = forces[np.argsort(order)] if len(forces) == len(order) else None
-        weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, NEAR._replace(forces=forces))
+        assert OF_TREES.from_far is not None
+        far = least_cost(first_met, start, reference, STEPS_FROM_FAR, OF_TREES.from_far, NEAR)
+        start, forces, steps = far.state, far.forces, steps + far.steps
+    elif previous.forces is not None and len(previous.forces) == len(order):
+        forces = previous.forces[np.argsort(order)]
+    weighed = least_cost(first_met, start, reference, TREE_STEPS, OF_TREES, NEAR._replace(forces=forces))
     assert weighed.forces is not None  # descents by weight have them
     weighed = weighed._replace(forces=weighed.forces[order])
     ended = met_exactly(together, weighed, OF_TREES, reference, None)
