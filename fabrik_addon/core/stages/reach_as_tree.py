@@ -42,6 +42,8 @@ def reach_as_tree(
     2. else from the pose at hand, if its tip is at the target;
     3. else from the pose that the next stage finds without the rotation. Where a descent from 1 or 2 ends off a target
        within reach, a second one starts from that pose, if that is at the target or much nearer (``_ERROR_RATIO``).
+       Where it also ends off the target, and that pose is at it, that pose is the result: a rotation takes no tip from
+       a target that limits let it reach.
 
     Where no solution near is known, the chain is solved again with the pose found as the reference pose, until that
     stays (``_FURTHER_SOLVES``): the forces of rotation and pole are bounded, and the posture task keeps a pose that is
@@ -83,6 +85,8 @@ def reach_as_tree(
         if found is None or plain.error <= max(options.tolerance, _ERROR_RATIO * found.error[0]):
             found = descended(NearSolution(plain.frames))
             iterations += found.iterations
+        if plain.error <= options.tolerance and found.status[0] != Status.REACHED:
+            return plain._replace(iterations=iterations)
     for _ in range(_FURTHER_SOLVES if start.near is None and found.status[0] == Status.REACHED else 0):
         solved = start_tree(chain, Pose(np.array(found.points), np.array(found.frames), start.pose.base))
         again = solve_tree_components(solved, goals, tree_options, at_frames(solved, found.frames, None))
