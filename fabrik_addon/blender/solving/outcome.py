@@ -273,7 +273,9 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
         return _SHEARED
     # In world space, along the way to the target: an object of uneven scale makes a chain longer one way than another.
     distance = _world_length(armature, away)
-    scale = distance / math.hypot(*away[:]) if distance > 0.0 else abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+    scale = (
+        distance / math.hypot(*away[:]) if distance > 0.0 else abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
+    )
     # A target at just the chain's length is neither side of it to rounding, but beyond the least.
     least = 2.0 * max(chain.links) - chain.total_length
     if away.length > least:
