@@ -213,9 +213,8 @@ def test_a_drag_within_limits_goes_on_from_its_first_move_beside_a_pole() -> Non
     assert max(turns) <= 3.0 * np.median(turns)
 
 
-def test_a_foot_that_cannot_take_its_rotation_is_led_without_a_jump() -> None:
-    """The rotation pulled so hard that the leg had several places to stay: the thigh rotated by 49 degrees in one move,
-    and the way back had other poses than the way out."""
+def limited_leg_with_rotation() -> Any:
+    """Rigify's human with the usual limits, and a chain to its left foot that keeps the foot's rotation."""
     armature = metarig("human_metarig")
     for name, joint in (("thigh.L", "HIP"), ("shin.L", "KNEE"), ("foot.L", "ANKLE")):
         bpy.ops.pose.select_all(action="DESELECT")
@@ -225,6 +224,14 @@ def test_a_foot_that_cannot_take_its_rotation_is_led_without_a_jump() -> None:
     assert bpy.ops.pose.fabrik_chain_add(chain_count=3, create_target=True) == {"FINISHED"}
     chain = armature.fabrik.chains[-1]
     chain.use_rotation = chain.use_limits = True
+    return chain
+
+
+def test_a_foot_that_cannot_take_its_rotation_is_led_without_a_jump() -> None:
+    """The rotation pulled so hard that the leg had several places to stay: the thigh rotated by 49 degrees in one move,
+    and the way back had other poses than the way out."""
+    chain = limited_leg_with_rotation()
+    armature = chain.id_data
     session = ChainDrag(layer(), armature, Grab("foot.L", chain.name), 3)
     root, length = armature.matrix_world @ Vector(joints_of(armature, chain)[0]), session.snapshot.chain.total_length
     rng = np.random.default_rng(0)
@@ -241,6 +248,31 @@ def test_a_foot_that_cannot_take_its_rotation_is_led_without_a_jump() -> None:
         poses.append(frames_of(armature))
     assert max(largest_turn(*pair) for pair in pairwise(poses)) <= 12.0
     assert max(map(largest_turn, poses[: len(path)], poses[::-1])) <= 1.0
+
+
+@pytest.mark.parametrize("with_pole", (True, False))
+def test_what_limits_leave_of_a_rotation_is_not_gained_by_large_rotations_of_other_bones(with_pole: bool) -> None:
+    """Thigh and shin rotated by 9 degrees about the line from hip to ankle, and back, for 0.005 degrees of the foot."""
+    chain = limited_leg_with_rotation()
+    armature = chain.id_data
+    bones = [armature.pose.bones[name] for name in ("thigh.L", "shin.L", "foot.L")]
+    if with_pole:
+        chain.pole_target = make_empty("pole", (bones[1].head.x, -1.5, bones[1].head.z))
+    chain.target.location = bones[0].head.lerp(bones[2].tail, 0.75)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    center = chain.target.location.copy()
+    session = ChainDrag(layer(), armature, Grab("foot.L", chain.name))
+    aside, up = (0.0283, -0.0298, 0.1443), (0.0240, -0.1227, 0.0828)
+    if not with_pole:
+        aside, up = (0.0481, 0.0811, -0.1166), (-0.0122, 0.0897, 0.1196)
+    poses = []
+    for step in range(0, 240):
+        angle = math.tau * step / 240
+        session.move(layer(), center + math.sin(angle) * Vector(aside) + (1.0 - math.cos(angle)) * Vector(up))
+        poses.append(frames_of(armature))
+    turns = [largest_turn(*pair) for pair in pairwise(poses)]
+    assert max(turns) <= 3.0 * np.median(turns)
 
 
 def drag_around(session: ChainDrag, axis: Vector) -> list[float]:

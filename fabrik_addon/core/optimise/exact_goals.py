@@ -34,6 +34,15 @@ NEARER = 0.9
 the difference away, and none where they are the same: rotations may also bring targets nearer, and the joints at equal
 distances may be at different points."""
 
+CHANGE_OVER_ROOT, CHANGE_OVER_ANGLE = 2.0, 2.0
+"""Largest change of a coordinate in the exact steps, over the root of the residual r of the positions, in the tree's
+units, plus over that of the rotations: a chain near full extension gains r by bending by about ``sqrt(2 r)``, a
+rotation by as much as it is off. Where limits hold the coordinates that a rotation needs, the others gain little by
+large changes: in a drag of a foot of Rigify's human, which its limits keep from its rotation, thigh and shin rotated
+about the line from hip to ankle by 9 degrees and back in moves of 1.5 mm, for a residual of 4e-5. Of 48 drags of a foot
+and a hand within limits, with rotation, 20 had a step with more than 3 times the median step's rotation, with this 13,
+all but one of these where the chain is stretched straight."""
+
 
 class ExactGoals(NamedTuple):
     """What is met exactly after a descent by weight."""
@@ -87,7 +96,8 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
             math.hypot(*there) / math.hypot(*here), 1.0, NEARER
         )
     if nearer is None or share == 0.0:
-        return ExactGoals(nearly_met(stack, state, firmness), firmness.most_exact, nearer)
+        met = nearly_met(stack, state, firmness)
+        return ExactGoals(met, min(firmness.most_exact, _change_for(met, state)), nearer)
     goals: list[tuple[Task, Component]] = []
     for task, weight in _target_tasks(stack):
         first, second = (
@@ -98,6 +108,18 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
         goals.append((PositionTask(task.joint, (x, y, z)), weight))
     most = firmness.most_exact + share * (LONGEST - firmness.most_exact)
     return ExactGoals(stack.with_levels([stack.levels[0], goals]), most, nearer)
+
+
+def _change_for(stack: TaskStack, state: State) -> float:
+    """Return the largest change of a coordinate by which the residuals of tasks are met exactly."""
+    of_positions = of_others = 0.0
+    for task in (task for level in stack.levels for task, _ in level):
+        squares = sum(part * part for part in task.residual(state.placed))
+        if isinstance(task, PositionTask):
+            of_positions += squares
+        else:
+            of_others += squares
+    return CHANGE_OVER_ROOT * of_positions**0.25 + CHANGE_OVER_ANGLE * math.sqrt(of_others)
 
 
 def _target_tasks(stack: TaskStack) -> list[tuple[PositionTask, Component]]:
