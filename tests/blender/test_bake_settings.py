@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from bpy.types import Object
 
-from tests.blender.rigs import error_of, make_empty, set_chain, update
+from fabrik_addon.blender.solving.stored_values import curves_of
+from tests.blender.rigs import error_of, everything, make_empty, set_chain, update
 from tests.blender.test_bake import MOTION, animated_tail, bake, go_to, key_path, shape_of, shapes, solved_alone
 
 FRAMES = [float(frame) for frame in range(1, 25)]
@@ -158,7 +159,37 @@ def test_an_animated_rotation_mode_is_refused() -> None:
         bone.keyframe_insert("rotation_mode", frame=frame)
     go_to(1)
     message = error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
-    assert message == "The rotation mode of bone 'bone1' is animated: keys can be made for one mode only"
+    assert message == "The rotation mode of 'bone1' is animated: keys can be made for one mode only"
+
+
+@pytest.mark.parametrize("hidden", ("armature", "target", "pole"))
+@pytest.mark.parametrize("has_locks", (False, True))
+def test_frames_at_which_something_is_not_evaluated_are_refused(hidden: str, has_locks: bool) -> None:
+    """They were keyed from where Blender had it last."""
+    armature, chain = animated_tail()
+    chain.pole_target = make_empty("pole", (0.0, -5.0, 1.0))
+    armature.pose.bones["bone1"].lock_rotation[1] = has_locks
+    obj = {"armature": armature, "target": chain.target, "pole": chain.pole_target}[hidden]
+    for frame in (1, 8, 16):
+        obj.hide_viewport = frame == 8
+        obj.keyframe_insert("hide_viewport", frame=frame)
+    go_to(1)
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24)
+    assert message.startswith("Frame 8: ") and f"'{obj.name}' is disabled in viewports" in message
+    assert everything() == before
+    if hidden == "armature":
+        return
+    # A target that isn't in use may be hidden.
+    for frame, influence in ((1, 1.0), (8, 0.0), (16, 1.0)):
+        chain.influence = influence
+        chain.keyframe_insert("influence", frame=frame)
+    for curve in curves_of(armature):
+        if curve.data_path.endswith("influence"):
+            for point in curve.keyframe_points:
+                point.interpolation = "CONSTANT"
+    go_to(1)
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=24) == {"FINISHED"}
 
 
 def test_a_track_that_is_shown_alone_is_named() -> None:

@@ -15,6 +15,7 @@ import pytest
 from bpy.types import Object
 from mathutils import Euler, Vector
 
+from fabrik_addon.blender.solving.stored_values import curves_of
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from tests.blender.rigs import edit_without_key, error_of, make_empty, metarig, printed, update
 
@@ -423,6 +424,23 @@ def test_a_body_that_can_not_be_baked_is_left_as_it_is(human: Object, prop: Obje
     assert "before the start frame" in error_of(ops.fabrik_body_bake, frame_start=3, frame_end=1)
     assert [bone.matrix_basis for bone in human.pose.bones] == before
     assert human.animation_data is None or human.animation_data.action is None
+
+
+def test_frames_at_which_something_of_a_body_is_not_evaluated_are_refused(human: Object, prop: Object) -> None:
+    for hidden in (human, prop):
+        for frame in (1, 2):
+            hidden.hide_viewport = frame == 2
+            hidden.keyframe_insert("hide_viewport", frame=frame)
+        bpy.context.scene.frame_set(1)
+        message = error_of(ops.fabrik_body_bake, frame_start=1, frame_end=3)
+        assert message.startswith("Frame 2: ") and f"'{hidden.name}' is disabled in viewports" in message
+        hidden.animation_data_clear()
+        hidden.hide_viewport = False
+    bone = human.pose.bones["forearm.L"]
+    bone.keyframe_insert("rotation_mode", frame=1)
+    message = error_of(ops.fabrik_body_bake, frame_start=1, frame_end=3)
+    assert message == "The rotation mode of 'forearm.L' is animated: keys can be made for one mode only"
+    assert not any(curve.data_path.endswith("rotation_quaternion") for curve in curves_of(human))
 
 
 def test_a_bake_leaves_what_was_edited_without_a_key(human: Object, prop: Object) -> None:

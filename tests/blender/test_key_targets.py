@@ -256,6 +256,50 @@ def test_a_target_that_something_holds_is_named_and_nothing_changes() -> None:
     assert "locked" in error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
 
 
+@pytest.mark.parametrize("held_by", ("driver", "DAMPED_TRACK", "COPY_ROTATION"))
+def test_a_target_whose_rotation_something_holds_is_named_and_nothing_changes(held_by: str) -> None:
+    """The bake from such targets rotated the tip bone by up to 86 degrees away from the motion."""
+    _armature, chains = walker()
+    chains[0].use_rotation, target = True, chains[0].target
+    if held_by == "driver":
+        target.driver_add("rotation_euler", 1).driver.expression = "1.0"
+    else:
+        target.constraints.new(held_by).target = make_empty("other", (3.0, 3.0, 3.0))
+    go_to(1)
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
+    assert "its target 'ankle L' is moved elsewhere at frame " in message
+    assert everything() == before
+
+
+def test_a_target_that_is_held_at_some_frames_is_named_with_the_first() -> None:
+    _armature, chains = walker()
+    target = chains[1].target
+    limit = target.constraints.new("LIMIT_LOCATION")
+    limit.use_min_x, limit.min_x = True, 5.0
+    for frame, influence in ((1, 0.0), (10, 0.0), (11, 1.0), (12, 0.0)):
+        limit.influence = influence
+        limit.keyframe_insert("influence", frame=frame)
+    go_to(1)
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
+    assert "its target 'ankle R' is moved elsewhere at frame 11, " in message
+    assert everything() == before
+
+
+def test_a_target_whose_rotation_mode_is_animated_is_refused() -> None:
+    _armature, chains = walker()
+    chains[0].use_rotation, target = True, chains[0].target
+    for frame, mode in ((1, "XYZ"), (10, "QUATERNION")):
+        target.rotation_mode = mode
+        target.keyframe_insert("rotation_mode", frame=frame)
+    go_to(1)
+    before = everything()
+    message = error_of(bpy.ops.pose.fabrik_key_targets, frame_start=1, frame_end=LAST)
+    assert message == "The rotation mode of 'ankle L' is animated: keys can be made for one mode only"
+    assert everything() == before
+
+
 def test_a_target_with_a_curve_of_samples_is_named_and_keeps_them() -> None:
     _armature, chains = walker()
     target = chains[0].target

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
+from ...core import FabrikError
 from ..rig.properties import chosen_chains, settings_of
 from ..solving.stored_values import TRANSFORM_CHANNELS, curves_of
 
@@ -72,6 +73,16 @@ def animated_settings(paths: Iterable[str], armature: Object, chain_name: str) -
     """
     prefix = f"fabrik.chains[{settings_of(armature).chains.find(chain_name)}]."
     return {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
+
+
+def check_one_mode(paths: Container[str], owner: Object | PoseBone) -> None:
+    """Check that the rotation mode of a bone or an object isn't among some data paths, those of its animation.
+
+    Raises:
+        FabrikError: it is.
+    """
+    if owner.path_from_id("rotation_mode") in paths:
+        raise FabrikError(f"The rotation mode of '{owner.name}' is animated: keys can be made for one mode only")
 
 
 def has_animated_settings(paths: Iterable[str], bone: PoseBone) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ...core import Array, FabrikError
+from ..animation.animated_settings import animated_paths, check_one_mode
 from ..animation.evaluated_frames import frames_of
 from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
 from ..bones.rotation_channel import channel_name, has_locks, nearest_values, rotation_from
@@ -60,7 +61,10 @@ def bake_body(work: FrameRange) -> BakedBody:
     with undone_after_error(work.view_layer, [armature], [edit]) as stored:
         found, rows = _solved(work)
         solved = [one for one in found if one is not None]
+        paths = animated_paths(armature)
         for key, values in rows.items():
+            if key[1] != "location":
+                check_one_mode(paths, armature.pose.bones[key[0]])
             edit.check(channel_of(armature, key), values.shape[1])
         written = key_channels(work, edit, rows, max(one.length for one in solved))
         work.view_layer.update()

@@ -23,7 +23,7 @@ from ..animation.frame_range import FrameRange
 from ..bones.bone_stretch import ALIGNED
 from ..rig.chain_bones import bones_of_chain
 from ..rig.properties import settings_of
-from ..rig.targets_and_poles import armature_to_world, position_in_world
+from ..rig.targets_and_poles import armature_to_world, check_evaluated, position_in_world
 from .group_track import BakedChain, Track, UnreachedFrame, channel_of, take_tracks, width_of
 from .keyed_channels import KeyedChannel, key_channels, match_evaluated
 
@@ -137,6 +137,7 @@ def _read_and_solve(
                 at.go_to(frames[number])
                 with frame_in_errors(frames[number]):
                     evaluated = at.evaluated(work.armature)
+                    check_evaluated(at.view_layer, evaluated, f"'{evaluated.name}'")
                     to_armature = armature_to_world(evaluated).inverted()
                     for track in tracks:
                         track.read(number, at, evaluated, to_armature)

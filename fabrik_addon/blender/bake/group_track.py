@@ -18,7 +18,7 @@ from mathutils import Matrix, Quaternion
 
 from ...core import Array, FabrikError, Status, depends_on_near
 from ...core.math.quaternion_arrays import signed_alike
-from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
+from ..animation.animated_settings import animated_paths, animated_settings, check_one_mode, has_animated_settings
 from ..animation.evaluated_frames import Frames
 from ..animation.fcurves import Channel
 from ..bones.rotation_channel import channel_name, has_locks, nearest_values, rotation_from, rotation_of
@@ -93,10 +93,7 @@ def take_tracks(
     changing = {chain.name for chain in chains if animated_settings(paths, armature, chain.name)}
     read = take_snapshots(view_layer, armature, chains)
     for bone in (bone for snapshot in read for bone in snapshot.bones.bones):
-        if bone.path_from_id("rotation_mode") in paths:
-            raise FabrikError(
-                f"The rotation mode of bone '{bone.name}' is animated: keys can be made for one mode only"
-            )
+        check_one_mode(paths, bone)
     clusters = unite_chains([replace(one, influence=1.0) if one.name in changing else one for one in read])
     groups = [with_tree(group) if changing.isdisjoint(group.names) else group for group in clusters]
     return [Track(armature, group, frames, not changing.isdisjoint(group.names)) for group in solving_order(groups)]
@@ -198,7 +195,7 @@ class Track:
             self._begin(armature)
         row = None
         settings = self._enabled_chains(armature)
-        if self.plain is not None and settings:
+        if self.plain is not None and settings and not any(map(_is_away, settings)):  # ``solve_now`` refuses them
             row = self.plain.read(armature, settings, to_armature)
         if row is None:
             self.solve_now(number, frames, armature)
@@ -225,7 +222,9 @@ class Track:
         """
         settings = self._enabled_chains(armature)
         found: dict[ChannelKey, tuple[float, ...]] = {}
-        for group in self._groups(frames.view_layer, armature, settings):
+        # Targets of chains without influence may be hidden.
+        some = any(chain.influence for chain in settings)
+        for group in self._groups(frames.view_layer, armature, settings) if some else ():
             if not any(snapshot.influence for snapshot in group.snapshots):
                 continue  # its bones keep their channels
             moved = {name for (name, channel), values in found.items() if _differs(armature, name, channel, values)}
@@ -326,6 +325,16 @@ class Track:
     def _note(self, number: int, name: str, status: Status, error: float) -> None:
         if status is not Status.REACHED:
             self._unreached[name].append(UnreachedFrame(self._frames[number], status.name, error))
+
+
+def _is_away(chain: FabrikChain) -> bool:
+    """Tell whether target or pole of a chain with influence are disabled in viewports, so that they aren't evaluated.
+
+    Args:
+        chain: settings on the evaluated armature.
+    """
+    goals = (chain.target, chain.pole_target) if chain.influence else ()
+    return any(goal is not None and goal.hide_viewport for goal in goals)
 
 
 def _differs(armature: Object, bone_name: str, name: str, values: tuple[float, ...]) -> bool:

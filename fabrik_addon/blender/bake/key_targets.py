@@ -10,7 +10,7 @@ straight the pole's direction rotates with the first bone; otherwise the pole wo
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,14 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Pose
 from ...core.goals.pole_path import steady_poles
+from ..animation.animated_settings import animated_paths, check_one_mode
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
 from ..animation.nla import needs_remapping, remapped
 from ..bones.rotation_channel import channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
-from ..rig.targets_and_poles import armature_to_world, position_in_world
+from ..rig.targets_and_poles import armature_to_world, check_evaluated
 from ..setup.add_chain import POLE_DISTANCE
 from ..setup.move_target import MovedGoal, check_rotates, movable, rotation_at, scale_of
 from ..setup.snap_targets import bend_of, target_rotation
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from bpy.types import Object
 
     from ..rig.properties import FabrikChain
-
-_AT_TARGET = 1e-4
-"""Distance over chain length within which an evaluated target is where it was keyed."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,8 @@ class _Path(MovedGoal):
     """(F, 3) in the world."""
     rotations: Array | None
     """(F, 4) in the armature's space; None where the chain takes no rotation."""
+    left: dict[int, float] = field(default_factory=dict)
+    """Angles (radians) by which targets come only near to those, by the number of the frame (``rotation_at``)."""
 
 
 def snap_frames(work: FrameRange, chains: Sequence[FabrikChain]) -> Generator[float, None, int]:
@@ -99,6 +99,7 @@ def _read_paths(
             at.go_to(frame)
             evaluated = at.evaluated(work.armature)
             with frame_in_errors(frame):
+                check_evaluated(at.view_layer, evaluated, f"'{evaluated.name}'")
                 worlds.append(armature_to_world(evaluated).copy())
                 for chain in chains:
                     settings = evaluated.fabrik.chains[chain.name]  # type: ignore[attr-defined]
@@ -174,6 +175,7 @@ def _key(
         movable(path.what, path.obj, path.bone_name, work.armature)  # raises what keeps it from moving, before the work
         if path.rotations is not None:
             check_rotates(path.what, path.owner)
+            check_one_mode(animated_paths(path.obj), path.owner)
     channels: list[dict[str, list[Sequence[float]]]] = [{} for _ in paths]
     with frames_of(work.scene, work.view_layer, objects) as at:
         for number, frame in enumerate(work.frames):
@@ -214,7 +216,7 @@ def _channels_at(
     if path.rotations is not None:
         to_armature = armature.matrix_world.inverted_safe()
         desired = Quaternion(path.rotations[number].tolist())
-        rotation = rotation_at(obj, path.bone_name, to_armature, desired)
+        rotation, path.left[number] = rotation_at(obj, path.bone_name, to_armature, desired)
         now = obj.pose.bones[path.bone_name] if path.bone_name else obj
         name = channel_name(now)
         earlier = before.get(name)
@@ -230,20 +232,18 @@ def _channel(path: _Path, name: str) -> Channel:
 
 
 def _check_keyed(work: FrameRange, paths: Sequence[_Path], objects: Sequence[Object]) -> None:
-    """Raise a FabrikError where a target isn't where it was keyed.
-
-    That is seen at the first, middle and last frame, but for keys that the NLA blends with others.
-    """
-    frames = work.frames
-    are_blended = any(needs_remapping(path.obj.animation_data) for path in paths)
-    checked = range(len(frames)) if are_blended else sorted({0, len(frames) // 2, len(frames) - 1})
+    """Raise a FabrikError where a target isn't where it was keyed, or isn't rotated so, at any frame."""
     with frames_of(work.scene, work.view_layer, objects) as at:
-        for number in checked:
-            at.go_to(frames[number])
+        for number, frame in enumerate(work.frames):
+            at.go_to(frame)
+            armature = at.evaluated(work.armature)
             for path in paths:
-                position = position_in_world(at.evaluated(path.obj), path.bone_name, "target")
-                if (position - Vector(path.positions[number].tolist())).length > _AT_TARGET * path.length:
+                obj, is_there = at.evaluated(path.obj), True
+                if path.rotations is not None:
+                    rotation = Quaternion(path.rotations[number].tolist())
+                    is_there = path.is_rotated(obj, rotation, armature, path.left[number])
+                if not is_there or not path.is_at(obj, Vector(path.positions[number].tolist())):
                     raise FabrikError(
-                        f"{path.what} '{path.owner.name}' is moved elsewhere at frame {frames[number]:g}, by its "
+                        f"{path.what} '{path.owner.name}' is moved elsewhere at frame {frame:g}, by its "
                         "constraints or drivers, or by another chain"
                     )

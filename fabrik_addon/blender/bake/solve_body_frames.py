@@ -27,6 +27,7 @@ from ..animation.evaluated_frames import frame_in_errors
 from ..bodies.body_snapshots import take_body
 from ..bodies.handles import following_objects
 from ..rig.body_properties import body_of
+from ..rig.targets_and_poles import check_evaluated
 from ..solving.corrected_goals import corrected_goals, deviations_of
 from ..solving.rotation_rate import RotationRate
 from ..solving.solve_body import body_group, eyes_of_solution
@@ -120,6 +121,7 @@ def _solved(
         names = following_objects(armature)
         if not (names or body_of(armature).use_look_at):
             return None
+        check_evaluated(at.view_layer, armature, f"'{armature.name}'")
         read = take_body(work.view_layer, armature)
         group = body_group(armature, read)
         if before is not None and not before.is_before(group):

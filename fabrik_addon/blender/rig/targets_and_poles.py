@@ -226,7 +226,8 @@ def check_evaluated(view_layer: ViewLayer, obj: Object, named: str) -> None:
         if not obj.users_scene:
             raise FabrikError(f"{named} is in no scene: it was deleted, or isn't linked there")
         raise FabrikError(f"{named} is not in the view layer '{view_layer.name}'")
-    if not known.visible_get(view_layer=view_layer) and not _is_evaluated(known, view_layer.layer_collection):
+    is_there = known.visible_get(view_layer=view_layer) or _is_evaluated(known, view_layer.layer_collection)
+    if not is_there or obj.hide_viewport:
         raise FabrikError(
             f"{named} is disabled in viewports, so Blender doesn't compute where it is: "
             "enable it, or its collection, and hide it with the eye"

@@ -12,18 +12,22 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
 from ..bones.overrides import is_active
-from ..bones.rotation_channel import has_locks, rotation_of
+from ..bones.rotation_channel import has_locks, rotation_in_armature, rotation_of
 from ..rig.dependencies import moved_by
+from ..rig.targets_and_poles import position_in_world
 
 if TYPE_CHECKING:
     from bpy.types import Constraint, Object, PoseBone
+
+AT_GOAL = 1e-4
+"""Distance over chain length, and angle in radians, within which a target has its desired position and rotation."""
 
 _ROTATION_ROUNDS = 40
 """Bound on the rounds of the fixed-point iteration for a target's own rotation: with an armature whose parent's scales
 differ by a factor of 3 it took up to 25 where it converged."""
 
-_ROTATION_FOUND = 1e-6
-"""Sine of half the angle that is left, below which the iteration has converged."""
+_ROTATION_FOUND = 2e-6
+"""Angle (radians) that is left, below which the iteration has converged."""
 
 _CARRYING = {'FOLLOW_PATH', 'CLAMP_TO', 'ARMATURE', 'OBJECT_SOLVER', 'FOLLOW_TRACK'}
 """Constraints that rotate and scale the way by which their owner is moved, as a parent does."""
@@ -51,6 +55,26 @@ class MovedGoal:
     def owner(self) -> Object | PoseBone:
         """The object or bone that is moved."""
         return self.obj.pose.bones[self.bone_name] if self.bone_name else self.obj
+
+    def is_at(self, obj: Object, position: Vector) -> bool:
+        """Tell whether the target is at a position in the world, to ``AT_GOAL``.
+
+        Args:
+            obj: its object, as it is evaluated.
+            position: in the world.
+        """
+        return (position_in_world(obj, self.bone_name, "target") - position).length <= AT_GOAL * self.length
+
+    def is_rotated(self, obj: Object, rotation: Quaternion, armature: Object, left: float = 0.0) -> bool:
+        """Tell whether the target has a rotation, to ``AT_GOAL``.
+
+        Args:
+            obj: its object, as it is evaluated.
+            rotation: in the armature's space.
+            armature: evaluated.
+            left: angle (radians) by which ``rotation_at`` came only near to the rotation.
+        """
+        return angle_left(rotation_in_armature(armature, obj, self.bone_name), rotation) <= AT_GOAL + left
 
 
 @dataclass(frozen=True)
@@ -184,8 +208,17 @@ def check_rotates(what: str, owner: Object | PoseBone) -> None:
         raise FabrikError(f"{what} '{owner.name}' can't rotate: its rotation is locked")
 
 
-def rotation_at(obj: Object, bone_name: str, to_armature: Matrix, desired: Quaternion) -> Quaternion:
+def angle_left(rotation: Quaternion, desired: Quaternion) -> float:
+    """Return the angle (radians) from a rotation, which needn't be of length 1, to a desired one."""
+    left = rotation.normalized().conjugated() @ desired
+    # Not Quaternion.angle: the arc cosine of a single-precision number near 1 is 0 for angles below 5e-4.
+    return 2.0 * math.asin(min(1.0, Vector((left.x, left.y, left.z)).length))
+
+
+def rotation_at(obj: Object, bone_name: str, to_armature: Matrix, desired: Quaternion) -> tuple[Quaternion, float]:
     """Return the own rotation with which an object or a bone has a desired rotation in an armature's space.
+
+    With it comes the angle (radians) that is left to the desired one.
 
     With ``A`` what acts before the own rotation ``q`` (parents, constraints of the parents), ``D`` an object's delta
     rotation and ``S`` its scale, the rotation in the armature's space is that of the matrix ``A D q S``. Where ``A``
@@ -208,14 +241,14 @@ def rotation_at(obj: Object, bone_name: str, to_armature: Matrix, desired: Quate
     best, least = own, math.inf
     for _ in range(_ROTATION_ROUNDS):
         # The quaternion that Blender reads from sheared axes isn't of length 1: the rounds ended 3e-3 off.
-        left = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().normalized().conjugated() @ desired
-        off = Vector((left.x, left.y, left.z)).length
+        found = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().normalized()
+        off = angle_left(found, desired)
         if off < least:
             best, least = own, off
         if off < _ROTATION_FOUND:
             break
-        own = (own @ left).normalized()
-    return best
+        own = (own @ found.conjugated() @ desired).normalized()
+    return best, least
 
 
 def scale_of(matrix: Matrix) -> float:

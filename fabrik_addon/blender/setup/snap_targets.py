@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,20 +15,17 @@ from ...core import Array, FabrikError, Pose, pole_for
 from ...core.fabrik.pole_shape import bend_angle_in_shape
 from ...core.math.operations import SCALAR
 from ...core.math.vectors import angle_about, first_direction, rejection
-from ..bones.rotation_channel import Channel, channel_name, nearest_values, rotation_in_armature
+from ..bones.rotation_channel import Channel, channel_name, nearest_values
 from ..rig.snapshot import Snapshot, take_snapshot
 from ..rig.targets_and_poles import armature_to_world, target_position
 from ..solving.write_channels import restore_channels
 from .add_chain import POLE_DISTANCE
-from .move_target import MovedGoal, check_rotates, movable, move_to, rotation_at, scale_of
+from .move_target import AT_GOAL, MovedGoal, check_rotates, movable, move_to, rotation_at, scale_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
     from ..rig.properties import FabrikChain
-
-_AT_PLACEMENT = 1e-4
-"""Distance over chain length, and angle in radians, within which a target has its desired position and rotation."""
 
 _EXTRA_ROUNDS = 4
 """Rounds beyond the number of targets: the rotation of one that constraints rotate, too, takes several rounds."""
@@ -47,23 +43,12 @@ class _Placement(MovedGoal):
     rotation: Quaternion | None = None
     """In the armature's space; None for poles, and where the chain takes no rotation."""
 
-    def rotation_left(self, armature: Object) -> Quaternion:
-        """Return the rotation from the present orientation to the desired one, in the target's own frame."""
-        assert self.rotation is not None  # called for targets with a desired rotation alone
-        return rotation_in_armature(armature, self.obj, self.bone_name).conjugated() @ self.rotation
-
-    def has_rotation(self, armature: Object) -> bool:
-        """Tell whether the target has its desired rotation, to ``_AT_PLACEMENT``."""
-        left = self.rotation_left(armature)
-        # Not Quaternion.angle: the arc cosine of a single-precision number near 1 is 0 for angles below 5e-4.
-        return 2.0 * math.asin(min(1.0, Vector((left.x, left.y, left.z)).length)) <= _AT_PLACEMENT
-
     def is_reached(self, view_layer: ViewLayer, armature: Object) -> bool:
-        """Tell whether the target has its desired position and rotation, to ``_AT_PLACEMENT``."""
-        position = target_position(view_layer, self.obj, self.bone_name, "target")
-        if (position - self.position).length > _AT_PLACEMENT * self.length:
+        """Tell whether the target has its desired position and rotation."""
+        target_position(view_layer, self.obj, self.bone_name, "target")  # raises if that isn't known
+        if not self.is_at(self.obj, self.position):
             return False
-        return self.rotation is None or self.has_rotation(armature)
+        return self.rotation is None or self.is_rotated(self.obj, self.rotation, armature)
 
 
 def snap_targets(
@@ -161,7 +146,7 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
     Raises:
         FabrikError: it can't be moved.
     """
-    rotates = placement.rotation is not None and not placement.has_rotation(armature)
+    rotates = placement.rotation is not None and not placement.is_rotated(placement.obj, placement.rotation, armature)
     if rotates:
         check_rotates(placement.what, placement.owner)
     owner, old = move_to(placement.what, placement.obj, placement.bone_name, placement.position)
@@ -171,7 +156,7 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
         before.append((owner, (name, getattr(owner, name)[:])))
         to_armature = armature_to_world(armature).inverted_safe()
         assert placement.rotation is not None  # it rotates
-        rotation = rotation_at(placement.obj, placement.bone_name, to_armature, placement.rotation)
+        rotation, _ = rotation_at(placement.obj, placement.bone_name, to_armature, placement.rotation)
         setattr(owner, name, nearest_values(owner.rotation_mode, rotation, getattr(owner, name)[:]))
     return before
 
@@ -205,7 +190,7 @@ def _are_on_one_side(snapshot: Snapshot, pole: Array, other: Array) -> bool:
     positions, _ = bend_of(snapshot)
     chord, arm, aim = (tuple((end - positions[0]).tolist()) for end in (positions[-1], pole, other))
     axis = first_direction(SCALAR, [chord])
-    return abs(float(angle_about(SCALAR, axis, rejection(arm, axis), rejection(aim, axis)))) <= _AT_PLACEMENT
+    return abs(float(angle_about(SCALAR, axis, rejection(arm, axis), rejection(aim, axis)))) <= AT_GOAL
 
 
 def bend_of(snapshot: Snapshot) -> tuple[Array, float]:

@@ -114,7 +114,7 @@ def _change_for(stack: TaskStack, state: State) -> float:
     """Return the largest change of a coordinate by which the residuals of tasks are met exactly."""
     of_positions = of_others = 0.0
     for task in (task for level in stack.levels for task, _ in level):
-        squares = sum(part * part for part in task.residual(state.placed))
+        squares = math.hypot(*task.residual(state.placed)) ** 2
         if isinstance(task, PositionTask):
             of_positions += squares
         else:
