@@ -1110,6 +1110,34 @@ def test_a_body_that_is_moved_turned_and_scaled(rigify: None) -> None:
     assert (place(armature, "Hand.L") - target).length < 1e-4
 
 
+@pytest.mark.parametrize("scale", ((1.2, 1.0, 0.9), (1.0, 1.2, 1.0)))
+def test_a_body_with_a_scaled_chest_reaches_in_one_pull(rigify: None, scale: tuple[float, float, float]) -> None:
+    """A hand stayed up to 16 mm off, because its bones change their shape as they rotate."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.pose.bones["spine.003"].scale = scale
+    update()
+    target = pull(armature, "Hand.L", (-0.25, -0.35, 0.2))
+    assert (place(armature, "Hand.L") - target).length < PIN_DISTANCE * height(armature)
+
+
+@pytest.mark.parametrize("scale", ((1.0001, 1.0, 1.0), (1.0, 1.2, 1.0)))
+def test_hips_under_an_unevenly_scaled_root_are_pulled(rigify: None, scale: tuple[float, float, float]) -> None:
+    """The length of the bones between hips and root, which are none, divided the error: a traceback after the pull."""
+    armature = metarig("human_metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    root = bones.new("root")
+    root.head, root.tail = (0.0, 0.0, 0.0), (0.0, 0.3, 0.0)
+    bones["spine"].parent = root
+    enter_pose_mode(armature)
+    make_body(armature)
+    armature.pose.bones["root"].scale = scale
+    update()
+    target = pull(armature, "Hips", (0.0, 0.0, -0.05))
+    assert (place(armature, "Hips") - target).length < 2e-3
+
+
 def test_a_locked_hips_bone_is_named(rigify: None, capfd: pytest.CaptureFixture[str]) -> None:
     armature = metarig("human_metarig")
     make_body(armature)

@@ -403,6 +403,31 @@ def test_a_bake_makes_up_for_a_constraint_on_the_forearm(human: Object, prop: Ob
     assert left[0] < 0.1 and left[1] < 0.06  # 0.076 and 0.046; 0.17 without the correction
 
 
+@pytest.mark.parametrize("scale", ((1.1, 1.0, 0.95), (1.2, 1.0, 0.9), (1.0, 1.2, 1.0)))
+def test_a_bake_of_a_body_with_a_scaled_chest_reaches(
+    human: Object, prop: Object, scale: tuple[float, float, float], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A hand was up to 90 mm from its object, and nothing was said."""
+    human.pose.bones["spine.003"].scale = scale
+    update()
+    human.fabrik.body.handles["Hand.L"].target = prop
+    start, offset = prop.location.copy(), human.matrix_world @ hand(human).head - prop.location
+    for frame in range(1, 25):
+        angle = math.tau * (frame - 1) / 23
+        back = 0.16 * (1.0 - math.cos(angle))
+        aside = Vector((-back, -0.2 * math.sin(angle) - back, 0.24 * math.sin(angle)))
+        prop.location = start + human.matrix_world.to_quaternion() @ aside
+        prop.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(1)
+    printed(capfd)
+    assert ops.fabrik_body_bake(frame_start=1, frame_end=24) == {"FINISHED"}
+    assert "doesn't reach" not in printed(capfd)
+    for frame in range(1, 25):
+        bpy.context.scene.frame_set(frame)
+        off = human.matrix_world @ hand(human).head - prop.matrix_world.translation - offset
+        assert off.length < 1e-4
+
+
 def test_a_body_baked_again_is_the_same(human: Object, prop: Object) -> None:
     prop.keyframe_insert("location", frame=1)
     prop.location.z += 0.2

@@ -71,8 +71,8 @@ def bake_body(work: FrameRange) -> BakedBody:
         match_evaluated(work, edit, written)
         unreached = [one.unreached for one in solved if one.unreached is not None]
         overridden: list[str] = []
-        if any(one.is_overridden for one in solved):
-            # What is solved isn't what is shown: constraints and drivers act after the channels.
+        if any(one.is_deviating for one in solved):
+            # What is solved isn't what is shown.
             with _frames_of(work) as at:
                 unreached, overridden = unreached_frames(work, at)
         stored.restore(but=edit.changed)

@@ -28,7 +28,14 @@ from ..bodies.body_snapshots import take_body
 from ..bodies.handles import following_objects
 from ..rig.body_properties import body_of
 from ..rig.targets_and_poles import check_evaluated
-from ..solving.corrected_goals import corrected_goals, deviations_of
+from ..solving.corrected_goals import (
+    CORRECTED,
+    MOST_CORRECTIONS,
+    corrected_goals,
+    deviations_of,
+    largest_difference,
+    sheared_deviations,
+)
 from ..solving.rotation_rate import RotationRate
 from ..solving.solve_body import body_group, eyes_of_solution
 from ..solving.solve_chains import solve_group
@@ -73,8 +80,8 @@ class SolvedBodyFrame(NamedTuple):
     """Where a handle isn't at its object."""
     length: float
     """Of the longest chain, in armature space."""
-    is_overridden: bool
-    """Whether constraints or drivers act on the bones after their channels."""
+    is_deviating: bool
+    """Whether constraints or drivers act on the bones after their channels, or bones are sheared."""
 
     def without_start(self) -> SolvedBodyFrame:
         """Return the frame without what the next solve needs."""
@@ -128,9 +135,18 @@ def _solved(
             before = None
         if before is not None and is_bounded and read.look is None:  # a head turns to its point at once
             group = _bounded(group, before)
-        # One correction, by what constraints add to the animation's pose: nothing is written before the end.
-        goals = corrected_goals(group, {}, deviations_of(group, None))
-        chains = solve_group(group, goals, () if before is None else before.solved)
+        # Nothing is written before the end: what constraints add is that in the animation's own pose.
+        constrained = deviations = deviations_of(group, None)
+        chains = () if before is None else before.solved
+        found, least = chains, math.inf
+        for _ in range(MOST_CORRECTIONS):
+            found = solve_group(group, corrected_goals(group, {}, deviations), found)
+            passed, deviations = deviations, sheared_deviations(group, found, constrained)
+            difference = largest_difference(group, deviations, passed)  # which is how far ends are from their targets
+            if difference < least:
+                chains, least = found, difference
+            if difference <= CORRECTED:
+                break
         eyes = eyes_of_solution(read, group, chains)
     channels: dict[ChannelKey, tuple[float, ...]] = {
         (root.name, "location"): root.location[:] for root in group.moving_roots
@@ -157,7 +173,7 @@ def _solved(
         rate=rate,
         unreached=unreached,
         length=max(snapshot.chain.total_length for snapshot in group.snapshots),
-        is_overridden=any(one.overridden or one.carried for one in group.snapshots),
+        is_deviating=not tree.bones.is_rigid or any(one.overridden or one.carried for one in group.snapshots),
     )
 
 

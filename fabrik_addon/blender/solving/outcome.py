@@ -49,7 +49,8 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     snapshot = solved.snapshot
     bones = snapshot.bones
     tip = bones.end_position
-    length = snapshot.chain.total_length if bones.is_rigid else _length(solved, tip)
+    # A handle at the root of a body has no bones of its own.
+    length = (0.0 if bones.is_rigid else _length(solved, tip)) or snapshot.chain.total_length
     target = _target(armature, solved)
     error = math.dist(tip[:], target[:]) / length
     overridden = snapshot.overridden

@@ -288,6 +288,8 @@ def _posed(
     is_present = solution.frames is start.placed.frames
     desired = [*rotations] if is_present else _rotations_of(read, part, begin, solution)
     pose = _feasible(read, solution, desired)
+    if not read.bones.is_rigid and read.bones.tree.posture_weights is not None:
+        return pose  # a body: its goals are corrected by what its bones do (``corrected_goals``)
     if not read.bones.is_rigid or any(map(rotations_differ, desired, pose.rotations)):
         pose = _projected(read, part, goals, pose)
     return pose
@@ -362,7 +364,7 @@ def _measured(read: ReadTree, first: TreeSolution, errors: Array) -> TreeSolutio
     """Return a solution with other errors, and the status that follows from them."""
     held = int(Status.LIMITED) if read.bones.has_locks else int(Status.REACHED)
     status = [
-        int(Status.REACHED) if error <= read.options.tolerance else max(status, held)
+        int(Status.REACHED) if error <= read.options.tolerance else max(status, held) or int(Status.LIMITED)
         for error, status in zip(errors.tolist(), first.status, strict=True)
     ]
     return replace(first, error=errors.tolist(), status=status)
