@@ -302,15 +302,39 @@ def tweak_strip_below_another(obj: Object) -> None:
     upper.action_slot = upper.action.slots[0]
     animation.action = None
     upper.select = False
-    lower.select = animation.nla_tracks[0].select = True
+    _tweak(obj, lower)
+
+
+def tweak_another_action(obj: Object) -> None:
+    """Put an empty action into a strip of the NLA that is tweaked: the object's own isn't at hand then."""
+    animation: Any = obj.animation_data
+    action = bpy.data.actions.new("tweaked")
+    strip = animation.nla_tracks.new().strips.new("strip", 1, action)
+    strip.action_slot = action.slots.new("OBJECT", obj.name)
+    _tweak(obj, strip)
+
+
+def _tweak(obj: Object, strip: Any) -> None:
+    """Tweak a strip of an object's first NLA track."""
+    animation: Any = obj.animation_data
+    strip.select = animation.nla_tracks[0].select = True
     animation.nla_tracks.active = animation.nla_tracks[0]
     obj.select_set(True)
+    _in_nla_editor(bpy.ops.nla.tweakmode_enter, use_upper_stack_evaluation=True)
+    assert animation.use_tweak_mode
+
+
+def stop_tweaking() -> None:
+    """Leave the tweak mode of the active object."""
+    _in_nla_editor(bpy.ops.nla.tweakmode_exit)
+
+
+def _in_nla_editor(operator: Any, **options: Any) -> None:
     area = bpy.context.window.screen.areas[0]
     area.type = "NLA_EDITOR"
     region = next(region for region in area.regions if region.type == "WINDOW")
     with bpy.context.temp_override(area=area, region=region):
-        bpy.ops.nla.tweakmode_enter(use_upper_stack_evaluation=True)
-    assert animation.use_tweak_mode
+        operator(**options)
 
 
 def everything() -> dict[str, Any]:

@@ -38,7 +38,9 @@ from tests.blender.rigs import (
     pose_of,
     printed,
     set_chain,
+    stop_tweaking,
     tail_bones,
+    tweak_another_action,
     update,
 )
 
@@ -256,6 +258,60 @@ def test_the_other_chains_keep_their_animation_and_that_of_a_removed_one_goes(in
         assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
     add_chain(armature, "bone3", 2)
     assert animation_of(armature) == {"bone3": (1.0, 1.0, 0.0)}
+
+
+def put_away(armature: Object, how: str) -> Any:
+    """Let an object's action not be the one at hand; return how it comes back."""
+    animation: Any = armature.animation_data
+    if how == "tweaked":
+        tweak_another_action(armature)
+        return stop_tweaking
+    action, slot = animation.action, animation.action_slot
+    animation.action = bpy.data.actions.new("other")
+
+    def assign() -> None:
+        animation.action, animation.action_slot = action, slot
+
+    return assign
+
+
+@pytest.mark.parametrize("how", ["tweaked", "unassigned"])
+def test_chains_keep_their_animation_in_an_action_that_isnt_at_hand(how: str) -> None:
+    """While another strip of the NLA is tweaked, and while another action is assigned."""
+    armature = animated_chains()
+    before = animation_of(armature)
+    bring_back = put_away(armature, how)
+    armature.fabrik.active_index = 0
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    bring_back()
+    del before["bone1"]
+    assert animation_of(armature) == before
+
+
+def test_curves_that_may_be_those_of_another_objects_chains_stay() -> None:
+    """Nothing tells whose an action is that no object uses."""
+    armature = animated_chains()
+    action = armature.animation_data.action
+    before = keys_of(action)
+    put_away(armature, "unassigned")
+    add_chain(make_tail(2), "bone1", 2)
+    enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_chain_remove() == {"FINISHED"}
+    assert keys_of(action) == before
+
+
+def test_an_action_that_another_object_has_while_a_strip_is_tweaked_is_named() -> None:
+    """Blender doesn't count it as a user then."""
+    armature = animated_chains()
+    tracks = armature.animation_data.nla_tracks
+    tracks.remove(tracks[0])
+    twin = armature.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    enter_pose_mode(twin)
+    tweak_another_action(twin)
+    enter_pose_mode(armature)
+    assert f"animates '{twin.name}' too" in error_of(bpy.ops.pose.fabrik_chain_remove)
+    assert len(armature.fabrik.chains) == 3
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])

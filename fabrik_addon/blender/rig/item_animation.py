@@ -38,8 +38,8 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
     """Let curves and drivers go with the items that are moved in a collection inside, and remove those of removed ones.
 
     Items are known by their names, those that are renamed inside by the names that the dictionary has for the former
-    ones. The curves are those of the action and of NLA strips, in the object's slots. What drivers of other properties
-    read goes along too.
+    ones. The curves are those of the action and of NLA strips, in the object's slots, and of actions that nothing uses
+    at present. What drivers of other properties read goes along too.
 
     Args:
         armature: object.
@@ -57,6 +57,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
         if any(index >= first for _, index, _ in _animated(bag.fcurves, of_items)):
             check_own(bag, slot, armature)
             owners.append(bag.fcurves)
+    owners += [bag.fcurves for bag in _unused_bags(armature, collection, of_items)]
     before = [item.name for item in armature.path_resolve(collection)]
     yield renamed
     items = armature.path_resolve(collection)
@@ -99,15 +100,45 @@ def _drivers() -> Iterator[tuple[ID, FCurve]]:
 
 
 def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
-    """Return the channelbags of a data-block's action and NLA strips, each once, with its slot."""
+    """Return the channelbags of a data-block's action and NLA strips, each once, with its slot.
+
+    While a strip is tweaked its action is the one at hand, and the data-block's own is stored beside it.
+    """
     strips = [strip for track in animation.nla_tracks for strip in with_inner_strips(track.strips)]
     users: list[AnimData | NlaStrip] = [animation, *strips]
+    assigned = [(user.action, user.action_slot) for user in users]
+    own, handle = animation.action_tweak_storage, animation.action_slot_handle_tweak_storage
+    assigned += [(own, slot) for slot in (own.slots if own is not None else ()) if slot.handle == handle]
     found: dict[ActionChannelbag, ActionSlot] = {}
-    for user in users:
-        bag = action_get_channelbag_for_slot(user.action, user.action_slot)
+    for action, slot in assigned:
+        bag = action_get_channelbag_for_slot(action, slot)
         if bag is not None:
-            found[bag] = user.action_slot
+            found[bag] = slot
     return found
+
+
+def _unused_bags(armature: Object, collection: str, of_items: re.Pattern[str]) -> Iterator[ActionChannelbag]:
+    """Yield the channelbags with curves of items that nothing uses, where only one object has items in a collection.
+
+    An action that isn't assigned at present animates these items when it is used again. Where several objects have such
+    items nothing tells whose its curves are: slots keep the names of objects that were renamed.
+    """
+    if any(other != armature and other.path_resolve(collection) for other in bpy.data.objects):
+        return
+    for action in (action for action in bpy.data.actions if action.is_editable):
+        for slot in action.slots:
+            bag = action_get_channelbag_for_slot(action, slot)
+            if bag is not None and _animated(bag.fcurves, of_items) and not _users_of(bag, slot):
+                yield bag
+
+
+def _users_of(bag: ActionChannelbag, slot: ActionSlot) -> list[ID]:
+    """Return what a slot with a channelbag animates, and what it animates once no strip is tweaked any more.
+
+    Blender doesn't count the latter as users.
+    """
+    tweaked = [(obj, obj.animation_data) for obj in bpy.data.objects if obj.animation_data is not None]
+    return [*slot.users(), *(obj for obj, data in tweaked if data.use_tweak_mode and bag in bags_of(data))]
 
 
 def with_inner_strips(strips: Iterable[NlaStrip]) -> Iterator[NlaStrip]:
@@ -135,7 +166,7 @@ def check_own(bag: ActionChannelbag, slot: ActionSlot, obj: Object) -> None:
     """
     action = cast("Action", bag.id_data)
     check_not_linked(action, obj)
-    other = next((user for user in slot.users() if user != obj), None)
+    other = next((user for user in _users_of(bag, slot) if user != obj), None)
     if other is not None:
         raise FabrikError(
             f"Action '{action.name}' of '{obj.name}' animates '{other.name}' too: give the object one of its own"
