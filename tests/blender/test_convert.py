@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from tests.blender.rigs import (
     overridden,
     pose_of,
     set_chain,
+    tweak_another_action,
     update,
     warnings_in,
 )
@@ -451,17 +453,29 @@ def test_modifiers_of_a_curve_come_along_there_and_back() -> None:
     assert values(constraint, "mute") == expected[1]
 
 
-def test_an_influence_in_the_nla_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
-    armature = make_leg()
-    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
-    constraint.keyframe_insert("influence", frame=1)
+def stash(armature: Object) -> None:
+    """Put the action into a muted strip of the NLA, as *Stash* does."""
     push_down(armature)
-    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
-    assert "NLA strips animate its influence" in notes(capfd)
+    armature.animation_data.nla_tracks[0].mute = True
+    update()
 
 
-@pytest.mark.parametrize("how", ["in the NLA", "with noise"])
-def test_a_switch_that_cant_be_carried_keeps_its_constraint_or_chain(how: str) -> None:
+def add_noise(armature: Object) -> None:
+    for curve in curves(armature):
+        curve.modifiers.new("NOISE")
+
+
+def key_in_a_strip_too(armature: Object) -> None:
+    """Have the curves in a strip, and copies of them in the action at hand: muted, these would let the strip's show."""
+    action = armature.animation_data.action
+    push_down(armature)
+    armature.animation_data.action = action.copy()
+    armature.animation_data.action_slot = armature.animation_data.action.slots[0]
+    update()
+
+
+@pytest.mark.parametrize("how", [push_down, stash, tweak_another_action, key_in_a_strip_too, add_noise])
+def test_a_switch_that_cant_be_carried_keeps_its_constraint_or_chain(how: Callable[[Object], None]) -> None:
     armature = make_leg()
     target = make_empty("target", TARGETS[0])
     constraint = constrain(armature, target=target)
@@ -469,14 +483,20 @@ def test_a_switch_that_cant_be_carried_keeps_its_constraint_or_chain(how: str) -
     enter_pose_mode(armature)
     constraint.keyframe_insert("mute", frame=1)
     chain.keyframe_insert("enabled", frame=1)
-    if how == "in the NLA":
-        push_down(armature)
-    else:
-        for curve in curves(armature):
-            curve.modifiers.new("NOISE")
+    how(armature)
     assert "switch it on and off" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
     assert "switch it on and off" in error_of(bpy.ops.pose.fabrik_chains_to_constraints)
     assert not constraint.mute and chain.enabled and len(armature.fabrik.chains) == 1
+
+
+@pytest.mark.parametrize("how", [push_down, stash, tweak_another_action])
+def test_an_influence_in_the_nla_is_listed(how: Callable[[Object], None], capfd: pytest.CaptureFixture[str]) -> None:
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    constraint.keyframe_insert("influence", frame=1)
+    how(armature)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert "NLA strips animate its influence" in notes(capfd)
 
 
 def link_action(armature: Object, path: Path) -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
+from bpy_extras.anim_utils import animdata_get_channelbag_for_assigned_slot
 
-from ..rig.item_animation import check_own, with_inner_strips
+from ..rig.item_animation import bags_of, check_own
 from .fcurves import read_keys, write_keys
 
 if TYPE_CHECKING:
@@ -132,13 +132,15 @@ def can_carry_switch(obj: Object, data_path: str) -> bool:
 
 
 def is_in_nla(obj: Object, data_path: str) -> bool:
-    """Tell whether a strip of the NLA animates a property, and the action at hand doesn't: that isn't carried."""
+    """Tell whether another action than the one at hand animates a property: that isn't carried.
+
+    Those are the actions of NLA strips, also muted ones, as those that *Stash* makes, which are used again later; and
+    while a strip is tweaked that of the object itself. Strips of the action at hand have its curves.
+    """
     animation = obj.animation_data
-    if animation is None or curve_of(obj, data_path) is not None:
-        return False
-    strips = (strip for track in animation.nla_tracks if not track.mute for strip in with_inner_strips(track.strips))
-    bags = (action_get_channelbag_for_slot(strip.action, strip.action_slot) for strip in strips)
-    return any(bag is not None and bag.fcurves.find(data_path) is not None for bag in bags)
+    here = animdata_get_channelbag_for_assigned_slot(animation)
+    bags = bags_of(animation) if animation is not None else ()
+    return any(bag != here and bag.fcurves.find(data_path) is not None for bag in bags)
 
 
 def _invert_keys(curve: FCurve) -> None:
