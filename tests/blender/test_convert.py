@@ -489,6 +489,48 @@ def test_a_switch_that_cant_be_carried_keeps_its_constraint_or_chain(how: Callab
     assert not constraint.mute and chain.enabled and len(armature.fabrik.chains) == 1
 
 
+def remove_influence(owner: Any) -> None:
+    """Remove the keys of an influence, which stays as it is."""
+    curves(owner.id_data).remove(curves(owner.id_data).find(owner.path_from_id("influence")))
+    update()
+
+
+@pytest.mark.parametrize("is_other_action", [False, True], ids=["there and back", "back in another action"])
+@pytest.mark.parametrize("is_of_chain", [False, True], ids=["of the constraint", "of the chain"])
+def test_keys_of_an_influence_that_were_removed_after_a_conversion_stay_away(
+    is_of_chain: bool, is_other_action: bool
+) -> None:
+    """What is converted keeps its keys. Those in an action that was not at hand then are nobody's copy, and stay."""
+    armature = make_leg()
+    target = make_empty("target", TARGETS[0])
+    convert = bpy.ops.pose.fabrik_constraints_to_chains, bpy.ops.pose.fabrik_chains_to_constraints
+    owner: Any
+    if is_of_chain:
+        owner, convert = set_chain(armature, "shin", 2, target), (convert[1], convert[0])
+    else:
+        owner = constrain(armature, target=target)
+    for frame, owner.influence in ((1, 0.0), (40, 0.3)):
+        owner.keyframe_insert("influence", frame=frame)
+    keyed = values(owner, "influence")
+    animation: Any = armature.animation_data
+    other = animation.action.copy()
+    enter_pose_mode(armature)
+    assert convert[0]() == {"FINISHED"}
+    copy = armature.pose.bones["shin"].constraints[0] if is_of_chain else armature.fabrik.chains[0]
+    assert values(copy, "influence") == pytest.approx(keyed)
+    if is_other_action:
+        animation.action, animation.action_slot = other, other.slots[0]
+    else:
+        remove_influence(copy)
+    bpy.context.scene.frame_set(10)
+    assert convert[1]() == {"FINISHED"}
+    expected = keyed if is_other_action else [keyed[-1]] * len(keyed)
+    assert values(owner, "influence") == pytest.approx(expected)
+    if not is_other_action:
+        assert convert[0]() == {"FINISHED"}, "once more"
+        assert values(copy, "influence") == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("how", [push_down, stash, tweak_another_action])
 def test_an_influence_in_the_nla_is_listed(how: Callable[[Object], None], capfd: pytest.CaptureFixture[str]) -> None:
     armature = make_leg()

@@ -98,9 +98,7 @@ def carry_curve(obj: Object, from_path: str, to_path: str, is_inverted: bool = F
     curve = bag.fcurves.find(from_path) if bag else None
     if bag is None or curve is None:
         return False
-    old = bag.fcurves.find(to_path)
-    if old is not None:
-        bag.fcurves.remove(old)
+    remove_curve(obj, to_path)
     copy = bag.fcurves.new_from_fcurve(curve, data_path=to_path)
     if is_inverted:
         _invert_keys(copy)
@@ -108,8 +106,16 @@ def carry_curve(obj: Object, from_path: str, to_path: str, is_inverted: bool = F
     return True
 
 
+def remove_curve(obj: Object, data_path: str) -> None:
+    """Remove the curve that animates a property in the object's action, if there is one."""
+    bag = animdata_get_channelbag_for_assigned_slot(obj.animation_data)
+    curve = bag.fcurves.find(data_path) if bag else None
+    if bag is not None and curve is not None:
+        bag.fcurves.remove(curve)
+
+
 def check_own_curves(obj: Object, data_paths: Iterable[str]) -> None:
-    """Refuse to carry or mute the curves that properties have in the object's action, where others have them too.
+    """Refuse to change the curves that properties have in the object's action, where others have them too.
 
     Raises:
         FabrikError: one of the properties has a curve there, and the action is linked or animates another object.

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..animation.carried_animation import carry_curve, remove_curve
 from ..rig.bone_keys import key_of, name_now
 from ..rig.properties import FabrikChain
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import KinematicConstraint, Object, PoseBone
 
 SHARED_SETTINGS = ("influence", "weight", "chain_count", "use_tail", "use_rotation", "use_stretch", "pole_angle")
 """Settings that a chain and a constraint have under the same names, besides target and pole."""
@@ -45,6 +46,8 @@ class ConversionRecord:
     """Keys of the bones by the names that they had, by which they are found when they were renamed."""
     root_rest: list[float] = field(default_factory=list)
     """Rotation of the first bone at rest in its parent, from which Blender counts the pole angle."""
+    keyed_in: list[str] = field(default_factory=list)
+    """Names of the actions in which a conversion has copied keys of the influence, from either to the other."""
 
     def is_unchanged(self, chain: FabrikChain, name: str) -> bool:
         """Tell whether a setting of a chain is as the conversion has left it."""
@@ -79,6 +82,7 @@ def store_record(
         settings={name: getattr(chain, name) for name in SHARED_SETTINGS},
         keys={bone.name: key_of(chain.id_data, bone.name) for bone in rotated},
         root_rest=list(_rest_rotation(rotated[-1])),
+        keyed_in=record_of(chain).keyed_in,
     )
     for bone, (name, value) in locks:
         flags = record.locks.setdefault(bone.name, [False] * 4)
@@ -87,7 +91,7 @@ def store_record(
         for (bone_name, name), old in channels.items():
             if bone_name == bone.name:
                 record.channels.setdefault(bone.name, {})[name] = [list(old), list(getattr(bone, name))]
-    chain.conversion = json.dumps(asdict(record))
+    _store(chain, record)
 
 
 def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: frozenset[str]) -> None:
@@ -113,7 +117,40 @@ def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: froz
                     setattr(bones[bone_name], name, before)
     for chain in chains:
         if chain.conversion:
-            chain.conversion = json.dumps(asdict(ConversionRecord(settings=record_of(chain).settings)))
+            record = record_of(chain)
+            _store(chain, ConversionRecord(settings=record.settings, keyed_in=record.keyed_in))
+
+
+def carry_influence(
+    armature: Object,
+    chain: FabrikChain,
+    source: FabrikChain | KinematicConstraint,
+    copy: FabrikChain | KinematicConstraint,
+) -> None:
+    """WRITE: the curve of an influence, copied from a chain to its constraint or back, and removed where there is none.
+
+    What is converted keeps its curve, so that keys which were removed after a conversion were there again on the way
+    back. A curve in an action in which no conversion has copied one was keyed there by hand, and stays.
+
+    Args:
+        chain: with the record.
+        source, copy: the chain and its constraint, or the constraint and its chain.
+    """
+    record, action = record_of(chain), armature.animation_data.action if armature.animation_data else None
+    if action is None:
+        return
+    others = [name for name in record.keyed_in if name != action.name]
+    to_path = copy.path_from_id("influence")
+    if carry_curve(armature, source.path_from_id("influence"), to_path):
+        _store(chain, replace(record, keyed_in=[*others, action.name]))
+    elif action.name in record.keyed_in:
+        remove_curve(armature, to_path)
+        copy.influence = source.influence
+        _store(chain, replace(record, keyed_in=others))
+
+
+def _store(chain: FabrikChain, record: ConversionRecord) -> None:
+    chain.conversion = json.dumps(asdict(record))
 
 
 def _with_names_now(armature: Object, record: ConversionRecord) -> ConversionRecord:

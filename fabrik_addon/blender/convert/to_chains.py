@@ -52,7 +52,7 @@ from ..solving.solve_chains import solve_group
 from ..solving.stored_values import kept_values
 from ..solving.write_channels import restore_channels
 from .constrained_pose import write_pose
-from .conversion_record import Lock, store_record
+from .conversion_record import Lock, carry_influence, record_of, store_record
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -176,8 +176,13 @@ def start_of(armature: Object, spec: ChainSpec) -> Pose:
 
 
 def _is_converted(bone: PoseBone, constraint: KinematicConstraint) -> bool:
+    return constraint.mute and _chain_of(bone, constraint) is not None
+
+
+def _chain_of(bone: PoseBone, constraint: KinematicConstraint) -> FabrikChain | None:
+    """Return the chain with the same bones, target and pole as a bone's constraint, or None."""
     chains = settings_of(armature_of(bone)).chains
-    return constraint.mute and any(is_same(chain, bone, constraint) for chain in chains)
+    return next((chain for chain in chains if is_same(chain, bone, constraint)), None)
 
 
 def _rotated_bones(bone: PoseBone, constraint: KinematicConstraint) -> list[PoseBone]:
@@ -225,8 +230,12 @@ def _reason_against(view_layer: ViewLayer, armature: Object, bone: PoseBone, con
     for role, obj, name in goals:
         if name and obj.type != 'ARMATURE':
             return f"its {role} is a vertex group of '{obj.name}': parent an empty to its vertices instead"
+    chain = _chain_of(bone, constraint)
+    ours = [chain.path_from_id("influence")] if chain is not None and record_of(chain).keyed_in else []
     try:
-        check_own_curves(armature, (constraint.path_from_id(name) for name in ("influence", "mute", "enabled")))
+        check_own_curves(
+            armature, [*ours, *(constraint.path_from_id(name) for name in ("influence", "mute", "enabled"))]
+        )
         start_of(armature, _spec_of(bone, constraint))
         for role, obj, name in goals:
             target_position(view_layer, obj, name, role)
@@ -244,7 +253,7 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
         count: of the bones that it rotates.
     """
     settings = settings_of(armature)
-    chain = next((chain for chain in settings.chains if is_same(chain, bone, constraint)), None)
+    chain = _chain_of(bone, constraint)
     if chain is None:
         chain = settings.chains.add()
         several = sum(other.type == 'IK' for other in bone.constraints) > 1
@@ -309,7 +318,7 @@ def _activate_chain(armature: Object, constraint: KinematicConstraint, chain: Fa
     theirs, ours = constraint.path_from_id(), chain.path_from_id()
     influence, pole_angle = f"{theirs}.influence", f"{theirs}.pole_angle"
     carry_driver(armature, influence, f"{ours}.influence")
-    carry_curve(armature, influence, f"{ours}.influence")
+    carry_influence(armature, chain, constraint, chain)
     if is_in_nla(armature, influence):
         messages.append(INFLUENCE_IN_NLA)
     if driver_of(armature, pole_angle) or curve_of(armature, pole_angle) or is_in_nla(armature, pole_angle):

@@ -32,7 +32,7 @@ from ..rig.properties import FabrikChain, settings_of
 from ..rig.targets_and_poles import armature_to_world, check_independent, position_in_world, target_position
 from ..rig.wording import plain
 from ..solving.stored_values import kept_values
-from .conversion_record import SHARED_SETTINGS, record_of, undo_conversion
+from .conversion_record import SHARED_SETTINGS, carry_influence, record_of, undo_conversion
 from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
@@ -115,8 +115,10 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
     if not can_carry_switch(armature, chain.path_from_id("enabled")):
         return SWITCHED
     try:
-        check_own_curves(armature, (chain.path_from_id(name) for name in ("influence", "enabled")))
         start_of(armature, spec_of(chain))
+        used = _constraint_for(armature, chain)
+        theirs = [used.path_from_id("influence")] if used is not None and record_of(chain).keyed_in else []
+        check_own_curves(armature, [*theirs, *(chain.path_from_id(name) for name in ("influence", "enabled"))])
         armature_to_world(armature)
         root = bones_of_chain(armature, chain)[0]
         moving = ArmatureBones(armature).moving_with(root)
@@ -213,7 +215,7 @@ def _activate_constraint(armature: Object, chain: FabrikChain, constraint: Kinem
     is_driven = driver_of(armature, f"{theirs}.influence") is None and carry_driver(
         armature, f"{ours}.influence", f"{theirs}.influence"
     )
-    carry_curve(armature, f"{ours}.influence", f"{theirs}.influence")
+    carry_influence(armature, chain, chain, constraint)
     messages = [INFLUENCE_IN_NLA] if is_in_nla(armature, f"{ours}.influence") else []
     enabled, mute = f"{ours}.enabled", f"{theirs}.mute"
     if carry_curve(armature, enabled, mute, is_inverted=True):
