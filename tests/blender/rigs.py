@@ -293,6 +293,19 @@ def keys_of(action: Any) -> dict[tuple[str, int], list[tuple[float, float]]]:
     }
 
 
+def link_action(obj: Object, path: Path) -> None:
+    """Let an object have its action from a library."""
+    animation: Any = obj.animation_data
+    action, name = animation.action, animation.action.name
+    bpy.data.libraries.write(str(path), {action}, fake_user=True)
+    bpy.data.actions.remove(action)
+    with bpy.data.libraries.load(str(path), link=True) as (_, wanted):
+        wanted.actions = [name]
+    animation.action = wanted.actions[0]
+    animation.action_slot = animation.action.slots[0]
+    update()
+
+
 def tweak_strip_below_another(obj: Object) -> None:
     """Put an object's action into a strip of the NLA that is tweaked, below one with a copy of the action."""
     animation: Any = obj.animation_data

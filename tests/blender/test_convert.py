@@ -27,6 +27,7 @@ from tests.blender.rigs import (
     generated_rig,
     joints_of,
     leave_mode,
+    link_action,
     make_armature,
     make_empty,
     make_tail,
@@ -539,19 +540,6 @@ def test_an_influence_in_the_nla_is_listed(how: Callable[[Object], None], capfd:
     how(armature)
     assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
     assert "NLA strips animate its influence" in notes(capfd)
-
-
-def link_action(armature: Object, path: Path) -> None:
-    """Let an object have its action from a library."""
-    animation = armature.animation_data
-    action, name = animation.action, animation.action.name
-    bpy.data.libraries.write(str(path), {action}, fake_user=True)
-    bpy.data.actions.remove(action)
-    with bpy.data.libraries.load(str(path), link=True) as (_, wanted):
-        wanted.actions = [name]
-    animation.action = wanted.actions[0]
-    animation.action_slot = animation.action.slots[0]
-    update()
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [("mute", "enabled"), ("influence", "influence")])

@@ -577,6 +577,22 @@ def test_bones_that_are_keyed_otherwise_keep_the_pose_too(insert_keys: bool) -> 
     assert (abs(rigs.matrices_of(armature) - looks).max() < 1e-5) == insert_keys
 
 
+@pytest.mark.parametrize("is_linked", [False, True], ids=["locked curves", "a linked action"])
+def test_bones_that_are_to_be_keyed_and_can_not_be_are_named(
+    is_linked: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    armature = rigs.make_tail(3)
+    armature.pose.bones["bone2"].keyframe_insert("rotation_quaternion", frame=1)
+    make_native(armature, "bone2", 3, target=(1.0, 0.3, 2.0))
+    if is_linked:
+        rigs.link_action(armature, tmp_path / "library.blend")
+    else:
+        armature_curves(armature.animation_data.action)[0].lock = True
+    assert bpy.ops.pose.fabrik_rig_remove(insert_keys=True) == {"FINISHED"}
+    names = "'bone0', 'bone1', 'bone2'" if is_linked else "'bone2'"
+    assert f"Not keyed: {names}: an action is linked, or its curves are locked" in rigs.printed(capfd)
+
+
 def test_poses_without_keys_outlast_making_making_again_and_removing() -> None:
     neighbour, armature = rigs.make_tail(3, "Neighbour", "other"), rigs.make_tail(6)
     for bone in (*armature.pose.bones, *neighbour.pose.bones):

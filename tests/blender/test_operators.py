@@ -29,6 +29,7 @@ from tests.blender.rigs import (
     joints_of,
     keys_of,
     leave_mode,
+    link_action,
     links_of,
     make_armature,
     make_empty,
@@ -985,12 +986,8 @@ def test_what_auto_key_can_not_key_is_said(
     elif how == "a locked group":
         bag.groups[0].lock = True
     else:
-        library = str(tmp_path / "library.blend")
-        bpy.data.libraries.write(library, {keyed.animation_data.action})
-        with bpy.data.libraries.load(library, link=True) as (there, found):
-            found.actions = there.actions
-        keyed.animation_data.action, names = found.actions[0], {"'bone1'", "'bone2'"}
-        keyed.animation_data.action_slot = found.actions[0].slots[0]
+        link_action(keyed, tmp_path / "library.blend")
+        names = {"'bone1'", "'bone2'"}
     if how == "a keying set without it":
         bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
         made = bpy.context.scene.keying_sets.new(idname="mine", name="mine")

@@ -14,7 +14,7 @@ from ...core import FabrikError
 from ..rig.properties import active_chain, chosen_chains
 from ..translation.messages import report
 from .chain_panel import SubPanel
-from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin, holds_or_says, key_changes
+from .operator_mixins import OnlyActiveMixin, ReportErrorsMixin, holds_or_says, key_changes, report_not_keyed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +79,7 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
     def run(self, context: Context) -> None:
         from ..native.find_rigs import solver_of, solvers_of
         from ..native.remove_rig import remove_rigs
+        from ..solving.auto_key import insert_keys
 
         armature = context.object
         solvers = list(solvers_of(armature).values())
@@ -91,9 +92,7 @@ class POSE_OT_fabrik_rig_remove(ReportErrorsMixin, Operator):
         solvers = _without_library(self, armature, [(solver, solver) for solver in solvers])
         changed = remove_rigs(context.view_layer, armature, solvers, self.keep_pose)
         if self.insert_keys:
-            frame = context.scene.frame_current + context.scene.frame_subframe
-            for bone, name in changed:
-                bone.keyframe_insert(name, frame=frame)
+            report_not_keyed(self, insert_keys(context, changed))
         else:
             key_changes(self, context, changed)
 

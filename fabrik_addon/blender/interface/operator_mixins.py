@@ -131,8 +131,13 @@ def key_changes(operator: Operator, context: Context, changed: Iterable[tuple[Ob
     """Key what an operator has changed, if auto-keying is on, and report what can't be keyed, as Blender's own do."""
     from ..solving.auto_key import auto_key
 
-    if names := [f"'{name}'" for name in auto_key(context, changed)]:
-        report(operator, {'WARNING'}, f"Not keyed: {listed(names)}: an action is linked, or its curves are locked")
+    report_not_keyed(operator, auto_key(context, changed))
+
+
+def report_not_keyed(operator: Operator, names: Iterable[str]) -> None:
+    """Report the bones and objects that can't be keyed, if there are any."""
+    if quoted := [f"'{name}'" for name in names]:
+        report(operator, {'WARNING'}, f"Not keyed: {listed(quoted)}: an action is linked, or its curves are locked")
 
 
 def warn_of_library_limits(operator: Operator, bones: Iterable[PoseBone]) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 FABRIK IK developers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""WRITE: keys for changed channels where Blender's auto-keying is on, by the rules of its own transforms."""
+"""WRITE: keys for changed channels: where Blender's auto-keying is on, by the rules of its own transforms, or asked."""
 
 from __future__ import annotations
 
@@ -48,15 +48,25 @@ def auto_key(context: Context, changed: Iterable[tuple[Object | PoseBone | Bone,
         places = [_unlocked_places(target, name) for target, name in channels]
     else:
         places = _places_in_set(context, keying_set, channels)
-    options, kept_out = _options(context, keying_set), []
+    options = _options(context, keying_set)
     for (target, name), found in zip(channels, places, strict=True):
         for index, group in found:
             target.keyframe_insert(
                 name, index=index, frame=frame, group=group, options=options, keytype=tools.keyframe_type
             )
-        if found and _keeps_keys_out(target, name):
-            kept_out.append(target.name)
-    return list(dict.fromkeys(kept_out))
+    return _kept_out(channel for channel, found in zip(channels, places, strict=True) if found)
+
+
+def insert_keys(context: Context, channels: Sequence[tuple[PoseBone, str]]) -> list[str]:
+    """Key all of some channels at the current frame.
+
+    Returns:
+        as ``auto_key``.
+    """
+    frame = context.scene.frame_current + context.scene.frame_subframe
+    for bone, name in channels:
+        bone.keyframe_insert(name, frame=frame)
+    return _kept_out(channels)
 
 
 def _unlocked_places(target: Object | PoseBone, name: str) -> list[_Place]:
@@ -144,6 +154,10 @@ def _paths_in_set(
             group = {'NAMED': path.group, 'KEYINGSET': keying_set.bl_label}.get(path.group_method, "")
             found.setdefault(path.data_path, []).append((-1 if path.use_entire_array else path.array_index, group))
     return found
+
+
+def _kept_out(channels: Iterable[_Keyable]) -> list[str]:
+    return list(dict.fromkeys(target.name for target, name in channels if _keeps_keys_out(target, name)))
 
 
 def _keeps_keys_out(target: Object | PoseBone, channel: str) -> bool:
