@@ -166,7 +166,7 @@ def test_a_root_with_a_parent_follows_by_what_is_missing(local_location: bool, i
 def test_a_root_that_is_connected_to_its_parent_is_refused_and_nothing_moves() -> None:
     make_branch(connected=True)
     message = error_of(bpy.ops.pose.fabrik_solve)
-    assert message == "Chain 'lower': its root can't follow: bone 'upper' is connected to its parent"
+    assert message == "Chain 'lower': its root can't follow: bone 'upper' is connected"
 
 
 @pytest.mark.parametrize("operator", ["fabrik_solve", "fabrik_drag_target"])
@@ -183,7 +183,7 @@ def test_the_location_of_a_root_that_is_connected_to_nothing_is_not_written(oper
     upper.location = (0.0, 0.0, 0.0)
     arguments = {"position": (0.4, 2.0, 2.0)} if operator == "fabrik_drag_target" else {}
     message = error_of(lambda: getattr(bpy.ops.pose, operator)(**arguments))
-    assert "its root can't follow: bone 'upper' is connected" in message
+    assert message.endswith("its root can't follow: bone 'upper' is connected")
     assert upper.location.length == 0.0
 
 

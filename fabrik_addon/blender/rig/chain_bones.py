@@ -312,9 +312,9 @@ def check_root_moves(root: PoseBone) -> None:
     Blender ignores the location of a connected bone, also of one that has no parent, as importers leave it.
 
     Raises:
-        FabrikError: it is connected to its parent, or locked.
+        FabrikError: it is connected, or locked.
     """
     if root.bone.use_connect:
-        raise FabrikError(f"its root can't follow: bone '{root.name}' is connected to its parent")
+        raise FabrikError(f"its root can't follow: bone '{root.name}' is connected")
     if any(root.lock_location):
         raise FabrikError(f"its root can't follow: the location of bone '{root.name}' is locked")

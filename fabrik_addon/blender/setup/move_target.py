@@ -143,7 +143,7 @@ def movable(what: str, obj: Object, bone_name: str, armature: Object | None = No
     if any(moved.lock_location):
         raise FabrikError(f"{what} '{name}' can't move: its location is locked")
     if bone is not None and bone.bone.use_connect:
-        raise FabrikError(f"{what} '{name}' can't move: it is connected to its parent")
+        raise FabrikError(f"{what} '{name}' can't move: it is connected")
     active = [constraint for constraint in moved.constraints if is_active(constraint)]
     own, outer = _outside_of(obj, bone, bool(active))
     place, world = outer @ own.translation, obj.matrix_world if bone is None else obj.matrix_world @ bone.matrix

@@ -224,7 +224,7 @@ def _moving_roots(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:
     """Return the bones whose location is written where a root moves.
 
     Raises:
-        FabrikError: one is connected to its parent, or locked.
+        FabrikError: one is connected, or locked.
     """
     moved = {snapshot.bones.bones[0].name for snapshot in snapshots if snapshot.options.moves_root}
     if not moved:
