@@ -35,6 +35,7 @@ from tests.blender.rigs import (
     enter_pose_mode,
     error_of,
     generated_rig,
+    keys_of,
     leave_mode,
     linked,
     make_armature,
@@ -45,6 +46,7 @@ from tests.blender.rigs import (
     pose_of,
     printed,
     random_rotation,
+    tweak_another_action,
     update,
 )
 from tests.blender.test_panel import Drawing
@@ -466,6 +468,17 @@ def test_animation_goes_with_the_handles_and_is_removed_with_them(rigify: None) 
     assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
     make_body(armature)
     assert animated() == ([], [])
+
+
+def test_the_animation_of_handles_goes_along_while_a_strip_is_tweaked(rigify: None) -> None:
+    """The object's own action isn't the one at hand then."""
+    armature = metarig("human_metarig")
+    body = make_body(armature)
+    body.handles["Foot.L"].keyframe_insert("slack", frame=1)
+    action = armature.animation_data.action
+    tweak_another_action(armature)
+    assert bpy.ops.pose.fabrik_handle_remove(handle=body.handles[0].name) == {"FINISHED"}
+    assert list(keys_of(action)) == [(body.handles["Foot.L"].path_from_id("slack"), 0)]
 
 
 def test_find_again_gives_limits_anew(rigify: None) -> None:
