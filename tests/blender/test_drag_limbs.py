@@ -75,6 +75,27 @@ def test_a_bodys_roles_come_before_names_and_lengths() -> None:
     assert [limb.is_hand_or_foot for limb in found] == [False] * 5 + [True, False]
 
 
+def test_bones_for_twist_do_not_end_a_limb_of_a_body_and_do_not_rotate() -> None:
+    roles = {"shoulder": "CLAVICLE", "upper": "UPPER_ARM", "twist": "", "lower": "FOREARM", "roll": "", "hand": "HAND"}
+    names = list(roles)
+    bones = [
+        Bone(name, (i, 0.2 * abs(i - 3), 0), (i + 1, 0.2 * abs(i - 2), 0), names[i - 1] if i else None)
+        for i, name in enumerate(names)
+    ]
+    armature = make_armature(bones)
+    for name, role in roles.items():
+        if role:
+            part = armature.fabrik.body.parts.add()
+            part.role, part.bone = role, name
+    assert [limb_of(armature, name).chain_count for name in ("upper", "lower", "hand")] == [1, 3, 4]
+    activate(armature, "hand")
+    before, place = pose_of(armature), matrix_of(armature, "hand").translation + Vector((-1.0, 0.5, 0.3))
+    assert drag(follows="LIMB", position=place) == {"FINISHED"}
+    after = pose_of(armature)
+    assert (matrix_of(armature, "hand").translation - place).length < 1e-3
+    assert {name for name in after if after[name] != before[name]} == {"upper", "lower", "hand"}
+
+
 def test_parts_of_several_bones_count_whole_and_twist_bones_at_the_side_do_not() -> None:
     names = ["chest", "clavicle", "upperarm01", "upperarm02", "lowerarm01", "lowerarm02", "hand", "finger"]
     bones = [

@@ -60,7 +60,7 @@ def begin_drag(
     use_head = limb.is_hand_or_foot if is_automatic else grab == 'HEAD'
     if chain_count is None:
         chain_count = max(1, limb.chain_count + limb.is_hand_or_foot - use_head)
-    return ChainDrag(view_layer, armature, Grab(name, use_tail=not use_head), chain_count, pins)
+    return ChainDrag(view_layer, armature, Grab(name, use_tail=not use_head), chain_count, pins, limb.still)
 
 
 def _chain_with_target(armature: Object, bone: str) -> FabrikChain | None:

@@ -66,7 +66,13 @@ class ChainDrag(BaseDrag):
     snapshot: Snapshot
 
     def __init__(
-        self, view_layer: ViewLayer, armature: Object, grab: Grab, chain_count: int = 2, pins: str = 'PINNED'
+        self,
+        view_layer: ViewLayer,
+        armature: Object,
+        grab: Grab,
+        chain_count: int = 2,
+        pins: str = 'PINNED',
+        still: frozenset[str] = frozenset(),
     ) -> None:
         """Begin a drag; nothing changes yet.
 
@@ -75,11 +81,13 @@ class ChainDrag(BaseDrag):
             grab: the dragged point.
             chain_count: number of bones that rotate if a bone is dragged; more than there are, and 0, is all.
             pins: which other chains' ends are held: 'PINNED' those of pinned chains, 'ALL', 'NONE'.
+            still: names of bones that don't rotate if a bone is dragged, unless there are no others.
 
         Raises:
             FabrikError: the chain or its target can't be used.
         """
         self._wanted_count = chain_count
+        self._still = still
         super().__init__(view_layer, armature, grab, pins)
 
     def _begin(self, view_layer: ViewLayer) -> None:
@@ -242,7 +250,7 @@ class ChainDrag(BaseDrag):
             self.snapshot = take_snapshot(view_layer, self.armature, self._settings())
         else:
             count = min(self._wanted_count, self.most_bones)
-            self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, count, self.grab.use_tail)
+            self.snapshot = take_bone_snapshot(self.armature, self.grab.bone, count, self.grab.use_tail, self._still)
         following = self._read_following(view_layer)
         self._following_goals: dict[str, Goals] = {snapshot.name: snapshot.goals for snapshot in following}
         brought = chains_ending_at(self.armature, self.grab.bone, self.grab.use_tail)

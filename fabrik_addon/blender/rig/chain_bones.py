@@ -52,6 +52,8 @@ class ChainSpec:
     use_limits: bool = False
     use_stretch: bool = False
     pole_shape: PoleShape = ()
+    still: frozenset[str] = frozenset()
+    """Names of bones that don't rotate, though they aren't locked, unless there are no others."""
 
 
 def spec_of(chain: ChainSettings) -> ChainSpec:
@@ -91,6 +93,8 @@ class ChainBones:
     """From each bone to the next, if they stretch."""
     pole_shape: PoleShape = ()
     """Of the bones that rotate (``Chain.pole_shape``)."""
+    still: frozenset[str] = frozenset()
+    """Names of the bones that don't rotate, though they aren't locked."""
 
     @property
     def line(self) -> tuple[PoseBone, ...]:
@@ -139,6 +143,10 @@ class ChainBones:
         """
         takes_part = [not _takes_over_parent(bone.bone) for bone in self.line]
         return max((i + 1 for i, is_part in enumerate(takes_part) if is_part), default=0)
+
+    def is_still(self, bone: PoseBone) -> bool:
+        """Tell whether a bone of ``line`` doesn't rotate by itself, but for one at the joint of another one."""
+        return is_locked(bone) or bone.name in self.still
 
     def with_free(self, rotations: list[Quaternion]) -> list[Quaternion]:
         """Return the own rotations of all bones, those of the bones that rotate replaced."""
@@ -204,7 +212,7 @@ def read_bones(
     line = bones if spec.use_tail else (*bones, end)
     channels = tuple(present_channel(bone) for bone in bones)
     rotating = None if all_bones is None else all_bones.chain_constraints
-    free = _free_bones(bones, spec.use_limits)
+    free = _free_bones(bones, spec)
     # Stretched bones are uneven: it is without their stretch that they have to be rigid.
     is_rigid = spec.use_stretch or _rigidity(bones, free, [bone.matrix for bone in bones])[0]
     found = ChainBones(
@@ -222,6 +230,7 @@ def read_bones(
         is_constrained=bool(overrides_of(armature, line, use_limits=False, rotating=rotating)),
         stretch=read_stretch(bones) if spec.use_stretch else None,
         pole_shape=spec.pole_shape,
+        still=spec.still.difference(bones[i].name for i in free),
     )
     if not spec.use_stretch:
         return found
@@ -239,7 +248,7 @@ def all_locked(bones: Sequence[PoseBone]) -> FabrikError:
     return FabrikError("the rotation of all its bones is locked: unlock one of them")
 
 
-def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
+def _free_bones(bones: Sequence[PoseBone], spec: ChainSpec) -> tuple[int, ...]:
     """Return the indices of a chain's bones that rotate.
 
     Raises:
@@ -248,7 +257,8 @@ def _free_bones(bones: Sequence[PoseBone], use_limits: bool) -> tuple[int, ...]:
     unlocked = [bone for bone in bones if not is_locked(bone)]
     if not unlocked:
         raise all_locked(bones)
-    limited = {bone.name for bone in unlocked} if use_limits else set()
+    unlocked = [bone for bone in unlocked if bone.name not in spec.still] or unlocked
+    limited = {bone.name for bone in unlocked} if spec.use_limits else set()
     free = {bone.name for bone in one_bone_per_joint(unlocked, limited)}
     return tuple(i for i, bone in enumerate(bones) if bone.name in free)
 

@@ -44,6 +44,8 @@ class Limb:
     """How many: from the dragged bone up, or, if that is a hand or foot, from its parent up."""
     is_hand_or_foot: bool
     """Whether the dragged bone is a hand or foot: then its head, the wrist or ankle, is what is dragged."""
+    still: frozenset[str] = frozenset()
+    """Names of those among them that stay rigid with their parents: bones of a body without a role, for twist."""
 
 
 def letters_of(name: str) -> str:
@@ -93,9 +95,12 @@ def _limb_by_roles(bone: Bone, roles: Mapping[str, str]) -> Limb:
     role = roles[bone.name]
     together = next((limb for limb in _ROTATING_TOGETHER if role in limb), {role})
     line = [bone, *bone.parent_recursive]
-    count = next((number for number, link in enumerate(line) if roles.get(link.name) not in together), len(line))
+    # A bone without a role doesn't end a limb: it may be a twist bone.
+    end = next((i for i, link in enumerate(line) if roles.get(link.name, role) not in together), len(line))
+    count = max(i for i, link in enumerate(line[:end], 1) if link.name in roles)
     is_hand_or_foot = role in {'HAND', 'FOOT'} and count > 1
-    return Limb(count - is_hand_or_foot, is_hand_or_foot)
+    still = frozenset(link.name for link in line[:count] if link.name not in roles)
+    return Limb(count - is_hand_or_foot, is_hand_or_foot, still)
 
 
 def _lower_part(line: Sequence[Bone], is_named: bool) -> tuple[int, int] | None:

@@ -15,7 +15,6 @@ from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, 
 from ..bones.armature_bones import ArmatureBones
 from ..bones.bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
 from ..bones.overrides import is_posed_by_native_rig, overrides_of
-from ..bones.rotation_channel import is_locked
 from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
 from .pole_shape_text import read_pole_shape
 from .stretched_pose import aimed_at_shown_links, shown_positions
@@ -161,7 +160,9 @@ def take_problem(
     )
 
 
-def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: bool) -> Snapshot:
+def take_bone_snapshot(
+    armature: Object, tip: str, chain_count: int, use_tail: bool, still: frozenset[str] = frozenset()
+) -> Snapshot:
     """Read a chain that has no settings: it ends at a bone, keeps to the bones' limits, and is at its target.
 
     Args:
@@ -169,6 +170,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
         tip: name of the last bone.
         chain_count: bones from the tip up; 0 is all of them.
         use_tail: whether the chain ends at the tip's tail; else at its head, and the tip isn't counted.
+        still: names of bones that don't rotate, unless there are no others.
 
     Raises:
         FabrikError: what is wrong with the bones; the message starts with the tip's name.
@@ -176,7 +178,7 @@ def take_bone_snapshot(armature: Object, tip: str, chain_count: int, use_tail: b
     all_bones = ArmatureBones(armature)
     try:
         # Chains that are set up are named after their tips: it needs a name of its own among them.
-        spec = ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True)
+        spec = ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True, still=still)
         bones = read_bones(armature, spec, all_bones)
         overridden = _overridden(all_bones, bones, use_limits=True)
         chain, pose, _ = _poses(bones)
@@ -207,18 +209,18 @@ def _options_of(settings: FabrikChain) -> Options:
 def _overridden(
     all_bones: ArmatureBones, bones: ChainBones, use_limits: bool, use_stretch: bool = False
 ) -> tuple[str, ...]:
-    """Return what overrides the bones that a solver writes, in words; the rotation of a locked bone isn't written."""
+    """Return what overrides the bones that a solver writes, in words; the rotation of a still bone isn't written."""
     if not (bones.is_constrained or use_stretch):
         return ()
-    written = bones.line if use_stretch else [bone for bone in bones.line if not is_locked(bone)]
+    written = bones.line if use_stretch else [bone for bone in bones.line if not bones.is_still(bone)]
     return overrides_of(all_bones.armature, written, use_limits, use_stretch, all_bones.chain_constraints)
 
 
 def _carried(all_bones: ArmatureBones, bones: ChainBones) -> tuple[str, ...]:
-    """Return what rotates the locked bones behind the first bone that rotates, in words."""
+    """Return what rotates the still bones behind the first bone that rotates, in words."""
     if not bones.is_constrained:
         return ()
-    behind = [bone for bone in bones.line[bones.free[0] + 1 :] if is_locked(bone)]
+    behind = [bone for bone in bones.line[bones.free[0] + 1 :] if bones.is_still(bone)]
     return overrides_of(all_bones.armature, behind, use_limits=True, rotating=all_bones.chain_constraints)
 
 
