@@ -51,6 +51,32 @@ def test_the_limb_of_a_bone(name: str) -> None:
         assert (limb.chain_count, limb.is_hand_or_foot) == expected, bone
 
 
+TRUNK = {"spine": "Hips", "spine.001": "Spine", "spine.003": "Chest", "spine.004": "Neck", "spine.006": "Head"}
+CONVENTIONS = {
+    "VRChat": "{side} shoulder, {side} arm, {side} elbow, {side} wrist, {side} leg, {side} knee, {side} ankle",
+    "Auto-Rig Pro": "shoulder.{l}, arm_stretch.{l}, forearm_stretch.{l}, hand.{l}, thigh_stretch.{l}, leg_stretch.{l}, "
+    "foot.{l}",
+    "OptiTrack": "{s}Shoulder, {s}UArm, {s}FArm, {s}Hand, {s}Thigh, {s}Shin, {s}Foot",
+    "MMD": "肩.{s}, 腕.{s}, ひじ.{s}, 手首.{s}, 足.{s}, ひざ.{s}, 足首.{s}",
+}
+"""Names of the bones of ``LIMB``, on each side."""
+LIMB = ("shoulder", "upper_arm", "forearm", "hand", "thigh", "shin", "foot")
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_limbs_are_those_that_make_body_recognises_whatever_their_names(convention: str) -> None:
+    armature = metarig("basic_human_metarig")
+    renamed = dict(TRUNK)
+    for s, side in (("L", "Left"), ("R", "Right")):
+        names = CONVENTIONS[convention].format(s=s, l=s.lower(), side=side).split(", ")
+        renamed |= zip((f"{bone}.{s}" for bone in LIMB), names, strict=True)
+    for bone, name in renamed.items():
+        armature.data.bones[bone].name = name
+    for bone in renamed.keys() & HUMAN.keys():
+        limb = limb_of(armature, renamed[bone])
+        assert (limb.chain_count, limb.is_hand_or_foot) == HUMAN[bone], renamed[bone]
+
+
 def test_without_names_lengths_and_branches_say_which_bones_are_a_limb() -> None:
     armature = metarig("human_metarig")
     limbs = {armature.data.bones[bone]: expected for bone, expected in (HUMAN | FINGERS).items()}
@@ -75,25 +101,25 @@ def test_a_bodys_roles_come_before_names_and_lengths() -> None:
     assert [limb.is_hand_or_foot for limb in found] == [False] * 5 + [True, False]
 
 
-def test_bones_for_twist_do_not_end_a_limb_of_a_body_and_do_not_rotate() -> None:
-    roles = {"shoulder": "CLAVICLE", "upper": "UPPER_ARM", "twist": "", "lower": "FOREARM", "roll": "", "hand": "HAND"}
-    names = list(roles)
+@pytest.mark.parametrize("is_body", [True, False])
+def test_bones_for_twist_do_not_end_a_limb_and_do_not_rotate(is_body: bool) -> None:
+    names = ["shoulder.L", "upper_arm.L", "arm_twist.L", "forearm.L", "forearm_twist.L", "hand.L"]
+    roles = {"shoulder.L": "CLAVICLE", "upper_arm.L": "UPPER_ARM", "forearm.L": "FOREARM", "hand.L": "HAND"}
     bones = [
         Bone(name, (i, 0.2 * abs(i - 3), 0), (i + 1, 0.2 * abs(i - 2), 0), names[i - 1] if i else None)
         for i, name in enumerate(names)
     ]
     armature = make_armature(bones)
-    for name, role in roles.items():
-        if role:
-            part = armature.fabrik.body.parts.add()
-            part.role, part.bone = role, name
-    assert [limb_of(armature, name).chain_count for name in ("upper", "lower", "hand")] == [1, 3, 4]
-    activate(armature, "hand")
-    before, place = pose_of(armature), matrix_of(armature, "hand").translation + Vector((-1.0, 0.5, 0.3))
+    for name, role in roles.items() if is_body else ():
+        part = armature.fabrik.body.parts.add()
+        part.role, part.bone = role, name
+    assert [limb_of(armature, name).chain_count for name in ("upper_arm.L", "forearm.L", "hand.L")] == [1, 3, 4]
+    activate(armature, "hand.L")
+    before, place = pose_of(armature), matrix_of(armature, "hand.L").translation + Vector((-1.0, 0.5, 0.3))
     assert drag(follows="LIMB", position=place) == {"FINISHED"}
     after = pose_of(armature)
-    assert (matrix_of(armature, "hand").translation - place).length < 1e-3
-    assert {name for name in after if after[name] != before[name]} == {"upper", "lower", "hand"}
+    assert (matrix_of(armature, "hand.L").translation - place).length < 1e-3
+    assert {name for name in after if after[name] != before[name]} == {"upper_arm.L", "forearm.L", "hand.L"}
 
 
 def test_parts_of_several_bones_count_whole_and_twist_bones_at_the_side_do_not() -> None:

@@ -18,8 +18,12 @@ from mathutils import Matrix, Vector
 
 from ...core import Array, Pose, pole_for
 from ..bones.bone_limits import limits_of
-from ..rig.chain_bones import ChainBones
-from ..rig.limb import KNEE_OR_ELBOW, SHORT_LINK, letters_of
+from ..rig.body_properties import roles_of
+from ..rig.chain_bones import ChainBones, armature_of
+from ..rig.limb_roles import limb_roles
+
+_SHORT_LINK = 0.5
+"""Length of a link, over the longest, up to which it is a hand, a foot or a clavicle."""
 
 _STRAIGHT_JOINT = math.radians(1.0)
 """Angle between two links below which their joint has no direction of bend."""
@@ -61,19 +65,20 @@ def place_pole(bones: ChainBones, pose: Pose, distance: float) -> PolePlacement:
 def _joint_of_bend(bones: ChainBones, pose: Pose) -> int | None:
     """Return the number of the joint whose bend the pole is for; None where no joint is more so than the others.
 
-    In this order: the first joint at which a bone with the name of a shin or forearm begins, a joint that is a hinge,
-    the only inner joint, the only joint that has no short link.
+    In this order: the first joint at which a shin or forearm begins, a joint that is a hinge, the only inner joint, the
+    only joint that has no short link.
     """
     inner = range(1, len(pose.positions) - 1)
     links = np.linalg.norm(np.diff(pose.positions, axis=0), axis=1)
     shorter = {joint: float(min(links[joint - 1], links[joint])) for joint in inner}
-    named = [joint for joint in inner if KNEE_OR_ELBOW.search(letters_of(bones.bones[bones.free[joint]].name))]
-    if named:
-        return named[0]
+    roles = limb_roles(armature_of(bones.end)) | roles_of(armature_of(bones.end))
+    lower = [joint for joint in inner if roles.get(bones.bones[bones.free[joint]].name) in {'FOREARM', 'SHIN'}]
+    if lower:
+        return lower[0]
     hinges = [joint for joint in inner if _hinge_at(bones, joint) is not None]
     if hinges:
         return max(hinges, key=lambda joint: shorter[joint])
-    long = [joint for joint in inner if shorter[joint] > SHORT_LINK * max(shorter.values())]
+    long = [joint for joint in inner if shorter[joint] > _SHORT_LINK * max(shorter.values())]
     return long[0] if len(long) == 1 else None
 
 

@@ -11,11 +11,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.body.part import OpenRole, Part, Recognition, Role, Side
-from ...core.body.recognise import recognise
 from ..bones.armature_bones import with_bones_below
 from ..bones.overrides import chain_constraints
 from ..bones.rotation_channel import is_locked
 from ..rig.body_properties import body_of
+from ..rig.limb_roles import recognise_bones
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -61,7 +61,7 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | Non
     usable = [bone.name not in moved and not is_locked(bone) for bone in armature.pose.bones]
     if not any(usable):
         return None
-    recognised = cache(partial(_recognise, armature))  # several questions are about the same bones
+    recognised = cache(partial(recognise_bones, armature))  # several questions are about the same bones
     usable_names = frozenset(bone.name for bone, can in zip(armature.pose.bones, usable, strict=True) if can)
     first_bones = _first_bones(armature, usable_names, recognised)
     others = _other_bodies(armature, usable_names, first_bones, recognised)
@@ -128,19 +128,6 @@ def _kinds(parts: Sequence[Part]) -> set[Role]:
     """Return the roles that a body has once, and that of limbs, if there are several."""
     limbs = {(part.side, part.limb) for part in parts if part.role is Role.LIMB}
     return ({part.role for part in parts} & _ONCE) | ({Role.LIMB} if len(limbs) > 1 else set())
-
-
-def _recognise(armature: Object, names: frozenset[str]) -> Recognition:
-    """Return the parts of a body among some bones alone."""
-    bones = [bone.bone for bone in armature.pose.bones]
-    numbers = {bone.name: number for number, bone in enumerate(bones)}
-    return recognise(
-        [bone.name for bone in bones],
-        [-1 if bone.parent is None else numbers[bone.parent.name] for bone in bones],
-        [bone.head_local[:] for bone in bones],
-        [bone.tail_local[:] for bone in bones],
-        [bone.name in names for bone in bones],
-    )
 
 
 def _numbered(parts: Sequence[Part], armature: Object) -> tuple[Part, ...]:
