@@ -184,6 +184,22 @@ def test_with_mirror_the_other_side_is_pulled_alike(human: Object) -> None:
         assert human.fabrik.body.handles["Hand.R"].use_position
 
 
+@pytest.mark.parametrize("name", ["mixamorig:{side}_{bone}", "J_Bip_{s}_{bone}", "{mark}{bone}", "{bone}.{s}_{number}"])
+@pytest.mark.parametrize(("handle", "by"), [("Hand", (-0.1, -0.4, 0.2)), ("Elbow", (0.05, 0.1, 0.05))])
+def test_with_mirror_the_other_side_is_that_of_the_body_whatever_the_names(
+    human: Object, name: str, handle: str, by: tuple[float, float, float]
+) -> None:
+    for number, bone in enumerate(human.data.bones):
+        base, _, s = bone.name.rpartition(".")
+        if s in {"L", "R"}:
+            side, mark = ("Left", "左") if s == "L" else ("Right", "右")
+            bone.name = name.format(bone=base.replace(".", ""), s=s, side=side, mark=mark, number=number)
+    human.pose.use_mirror_x = True
+    human.fabrik.body.use_balance = False
+    target = pull(human, f"{handle}.L", by)
+    assert (place(human, f"{handle}.R") - mirrored(target)).length < NEAR
+
+
 def test_with_relative_mirror_the_difference_is_kept(human: Object) -> None:
     other = pull(human, "Hand.R", (0.1, -0.2, 0.1))
     human.pose.use_mirror_x = human.pose.use_mirror_relative = True

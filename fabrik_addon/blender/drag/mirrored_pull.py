@@ -62,7 +62,9 @@ def other_side(armature: Object, bone: str, use_tail: bool) -> OtherSide | None:
         use_tail: whether that handle is at the bone's tail.
     """
     own = armature.pose.bones[bone]
-    other = opposite_of(armature, own) if armature.pose.use_mirror_x else None
+    if not armature.pose.use_mirror_x:
+        return None
+    other = opposite_of(armature, own) or _opposite_part(armature, own)
     if other is None or other.name not in turning_bones(armature):
         return None
     there = next((one for one in body_of(armature).handles if (one.bone, one.use_tail) == (other.name, use_tail)), None)
@@ -71,6 +73,22 @@ def other_side(armature: Object, bone: str, use_tail: bool) -> OtherSide | None:
     handle = Pull(f"{other.name} (mirrored)", bone=other.name, use_tail=use_tail) if there is None else Pull(there.name)
     is_relative = armature.pose.use_mirror_relative
     return OtherSide(handle, _reference(own, use_tail, is_relative), _reference(other, use_tail, is_relative))
+
+
+def _opposite_part(armature: Object, bone: PoseBone) -> PoseBone | None:
+    """Return the bone of the same part on the other side: Blender doesn't know the sides of many names.
+
+    Those of Mixamo, Biped, VRoid and MMD and names with a number at the end are among them.
+    """
+    parts = body_of(armature).parts
+    own = next((part for part in parts if part.bone == bone.name and part.side != 'CENTER'), None)
+    if own is None:
+        return None
+    alike = [part for part in parts if (part.role, part.limb) == (own.role, own.limb) and part.side != 'CENTER']
+    here = [part.bone for part in alike if part.side == own.side]
+    there = [part.bone for part in alike if part.side != own.side]
+    # One above the other, where a part has several bones.
+    return armature.pose.bones.get(dict(zip(here, there, strict=False)).get(bone.name, ""))
 
 
 def _reference(bone: PoseBone, use_tail: bool, is_relative: bool) -> _Reference:
