@@ -319,6 +319,17 @@ def test_arms_and_legs_without_a_side_are_left_open() -> None:
     assert not any(part.role in ("THIGH", "SHIN", "UPPER_ARM", "FOREARM") for part in result.parts)
 
 
+@pytest.mark.parametrize("convention", ["Unreal", "Mixamo", "MMD"])
+@pytest.mark.parametrize("limb", [ARM[1:], LEG], ids=["arms", "legs"])
+def test_limbs_without_a_trunk_are_told_by_their_names(limb: tuple[Role, ...], convention: str) -> None:
+    skeleton = renamed(make_human(Figure()), convention)
+    (root,), bones = bones_of(skeleton, "HIPS"), bones_of(skeleton, *limb)
+    names = ["root" if bone == root else name for bone, name in enumerate(skeleton.names)]
+    usable = [bone == root or bone in bones for bone in range(len(names))]
+    result = recognise(names, skeleton.parents, skeleton.heads, skeleton.tails, usable)
+    assert {part.bone: (part.role, part.side) for part in result.parts} == {b: skeleton.parts[b] for b in bones}
+
+
 def named_skeletons() -> dict[str, Skeleton]:
     """Return figures whose bones are named and hung as in other programs; tails are at the first child."""
     skeletons = {}

@@ -51,6 +51,7 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
     doubtful = _shifted(named, shape)
     mirrored = _mirrored(readings, shape)
     _move_head(skeleton, named, shape)
+    starts = _starts_of_limbs(skeleton, readings, named)
     estimates: dict[int, Estimate] = {}
     for place, reading in enumerate(readings):
         guess = shape.guesses.get(place)
@@ -63,7 +64,7 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
             beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
             is_digit = role in DIGIT_ROLES and skeleton.parents[place] >= 0 and beside > 2  # one of several
             needs_place = (bool(shape.guesses) or not rich) and not is_digit
-            estimate = _by_name(skeleton, place, role, reading, estimates, needs_place)
+            estimate = _by_name(skeleton, place, role, reading, estimates, needs_place, place in starts)
             if estimate is not None and _ends_digit(skeleton, place, estimate.role, shape):
                 estimate = replace(estimate, confidence=0.55 * estimate.confidence)
         else:
@@ -266,6 +267,20 @@ def _mirrored(readings: list[NameReading], shape: ShapeReading) -> bool:
     return score < 0
 
 
+def _starts_of_limbs(skeleton: RestSkeleton, readings: list[NameReading], named: dict[int, Role]) -> set[int]:
+    """Return the upper arms that names of a forearm and a hand follow, and the thighs that those of shin and foot do.
+
+    Of the arms of a game's first person these names are enough: nothing before the arms tells their place.
+    """
+    starts = set()
+    for place, role in named.items():
+        for order in (ARM[1:4], LEG[:3]):
+            line = [above for above in skeleton.ancestors(place) if above in named][2::-1] if role is order[2] else []
+            if tuple(named[each] for each in line) == order and len({readings[each].side for each in line}) == 1:
+                starts.add(line[0])
+    return starts
+
+
 def _ends_digit(skeleton: RestSkeleton, place: int, role: Role, shape: ShapeReading) -> bool:
     """Return whether by the shape a finger or toe ends before a bone with its name: Mixamo's fourth bones are ends."""
     before = [shape.guesses.get(above) for above in skeleton.ancestors(place)[1:4]]
@@ -284,8 +299,12 @@ def _by_name(
     reading: NameReading,
     estimates: dict[int, Estimate],
     needs_place: bool,
+    starts_limb: bool,
 ) -> Estimate | None:
-    """Return what the name alone says: with ``needs_place`` sure only after bones that are known before it."""
+    """Return what the name alone says.
+
+    With ``needs_place`` it is sure only after bones that are known before it, and where a whole limb starts.
+    """
     if role is None:
         return None
     side = reading.side or Side.CENTER
@@ -295,7 +314,7 @@ def _by_name(
         reason = f"its name says {_word(role)}, but it hangs from a bone that is {_word(above.role)}"
     elif needs_place and role in (Role.HIPS, Role.SPINE, Role.CHEST) and not skeleton.children[place]:
         reason = f"its name says {_word(role)}, but nothing hangs from it"
-    elif needs_place and above is None and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
+    elif needs_place and above is None and not starts_limb and role not in (Role.HIPS, Role.SPINE, Role.FIN, Role.TAIL):
         reason = f"its name says {_word(role)}, but it hangs from nothing"
     elif role in (*ARM, *LEG) and side is Side.CENTER:
         reason = f"its name says {_word(role)}, but no side"
