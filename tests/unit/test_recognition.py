@@ -382,6 +382,29 @@ def bones_of(skeleton: Skeleton, *roles: str) -> list[int]:
     return [bone for bone, (role, _) in skeleton.parts.items() if role in roles]
 
 
+JOINTS = {"HIPS": "Pelvis", "SPINE": "Spine", "CHEST": "Chest", "NECK": "Neck", "HEAD": "Head"}
+JOINTS |= {"CLAVICLE": "Collar", "UPPER_ARM": "Shoulder", "FOREARM": "Elbow", "HAND": "Wrist"}
+JOINTS |= {"THIGH": "Hip", "SHIN": "Knee", "FOOT": "Ankle", "TOE": "Foot"}
+"""Words of skeletons whose bones have the names of joints: Second Life, SMPL."""
+
+
+@pytest.mark.parametrize("fingers", ["Hand{0}{1}{side}", "{0}{1}{side}", "{0}Finger{1}_{side}", "{0}_{2}_{side}"])
+def test_names_of_fingers_do_not_change_what_other_names_mean(fingers: str) -> None:
+    skeleton = SKELETONS["mixamo"]
+    names = list(skeleton.names)
+    for bone, (role, part_side) in skeleton.parts.items():
+        side = part_side.capitalize() if part_side in ("LEFT", "RIGHT") else ""
+        finger, number = names[bone].rpartition("Hand")[2][:-1], names[bone][-1]
+        phalanx = dict(zip("123", ("Proximal", "Intermediate", "Distal"), strict=True)).get(number)
+        names[bone] = (
+            fingers.format(finger, number, phalanx, side=side)
+            if role == "FINGER"
+            else f"{JOINTS[role]}{side or number * (role == 'SPINE')}"
+        )
+    result = scored(replace(skeleton, names=names))
+    assert result.wrong == () and result.missing == ()
+
+
 def test_a_bone_before_the_thigh_that_is_called_hip_is_no_thigh() -> None:
     skeleton = renamed(make_human(Figure()), "Unreal")
     thighs, count = bones_of(skeleton, "THIGH"), len(skeleton.names)

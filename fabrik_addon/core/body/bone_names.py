@@ -17,6 +17,10 @@ TRUNK = (Role.TAIL, Role.HIPS, Role.SPINE, Role.CHEST, Role.NECK, Role.HEAD)
 LEAST_ROLES = 3
 """A convention is taken for a skeleton's own if it reads so many different roles."""
 
+_FINGER_VOTE = 0.05
+"""Weight of a finger's name in the choice of a convention, beside 1 of another bone's: the thirty of both hands weigh
+less than two others, or they would decide what ``shoulder``, ``hip`` and ``foot`` mean."""
+
 _TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\x00-\x7f\W\d_]+")
 _PREFIX = re.compile("|".join(f"(?:{each.prefix})" for each in CONVENTIONS if each.prefix), re.IGNORECASE)
 _SIDES = {"left": Side.LEFT, "right": Side.RIGHT, "左": Side.LEFT, "右": Side.RIGHT}
@@ -26,7 +30,7 @@ _NO_PART = {"ik", "pole", "target", "nub", "end", "leaf", "helper", "mch", "vis"
 _NO_PART |= {"corrective", "pivot", "proxy", "socket", "attach", "weapon", "prop", "aux", "goal", "null"}
 _NO_PART |= {"hair", "ponytail", "braid", "skirt", "dress", "coat", "cape", "cloak", "sleeve", "ribbon", "cloth", "hat"}
 _NOISE = {"bone", "joint", "jnt", "ctrl", "control", "con", "def", "org", "bind", "skin", "fk", "stretch"}
-_NOISE |= {"b", "bn", "j"}
+_NOISE |= {"b", "bn", "j", "proximal", "intermediate", "distal"}
 _SAYS_NOTHING = _NOISE | _SIDES.keys()
 
 _EYES = {"eye", "eyes", "eyeball", "faceeye", "目"}
@@ -139,7 +143,7 @@ def _fitting(words: Sequence[str]) -> Convention:
         read = [convention.words[word] for word in words if word in convention.words]
         if len({role for roles in read for role in roles}) < LEAST_ROLES:
             continue
-        score = sum(1.0 if roles else 0.5 for roles in read)
+        score = sum(_FINGER_VOTE if roles == {Role.FINGER} else 1.0 if roles else 0.5 for roles in read)
         if score > most:
             best, most = convention, score
     return best
