@@ -82,6 +82,7 @@ def overrides_of(
     bones: Sequence[PoseBone],
     use_limits: bool,
     use_stretch: bool = False,
+    moving_root: PoseBone | None = None,
     rotating: Iterable[ChainConstraint] | None = None,
 ) -> tuple[str, ...]:
     """Return the bones of a chain that constraints rotate after their channels, or whose channels are driven, in words.
@@ -90,6 +91,7 @@ def overrides_of(
         bones: of the chain.
         use_limits: whether the solver keeps to Limit Rotation constraints, so that they override nothing.
         use_stretch: whether the bones' scale is written too, so that what changes it counts.
+        moving_root: the bone among them whose location is written too.
         rotating: the armature's ``chain_constraints``, where they are read already.
     """
     found = [
@@ -110,6 +112,7 @@ def overrides_of(
         driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
         for bone in bones:
             written = [channel_name(bone), "scale"] if use_stretch else [channel_name(bone)]
+            written += ["location"] if bone == moving_root else []
             if any(bone.path_from_id(name) in driven for name in written):
                 found.append(f"bone '{bone.name}' (driver)")
     return tuple(found)

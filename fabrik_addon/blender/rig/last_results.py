@@ -96,7 +96,8 @@ def _named_by(armature: Object, chain: Any, result: Result) -> _Named:
     if not result.overridden:
         return chains, ()
     bones = bones_of_chain(armature, chain)
-    return chains, overrides_of(armature, bones, chain.use_limits, chain.use_stretch)
+    moving = bones[0] if chain.root_motion == 'TRANSLATE' else None
+    return chains, overrides_of(armature, bones, chain.use_limits, chain.use_stretch, moving)
 
 
 def _chains_of(armature: Object) -> Any:

@@ -134,11 +134,11 @@ def take_problem(
         if not math.isfinite(settings.influence):
             raise FabrikError("its influence is not a finite number")
         bones = read_bones(armature, _spec_of(settings), all_bones)
-        overridden = _overridden(all_bones, bones, settings.use_limits, settings.use_stretch)
+        options = _options_of(settings)
+        overridden = _overridden(all_bones, bones, settings.use_limits, settings.use_stretch, options.moves_root)
         chain, pose, pose_of_frames = _poses(bones)
         moving = all_bones.moving_with(bones.bones[0])
         found = read_goals(view_layer, armature, settings, bones, pose.positions, moving)
-        options = _options_of(settings)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return Snapshot(
@@ -207,13 +207,18 @@ def _options_of(settings: FabrikChain) -> Options:
 
 
 def _overridden(
-    all_bones: ArmatureBones, bones: ChainBones, use_limits: bool, use_stretch: bool = False
+    all_bones: ArmatureBones,
+    bones: ChainBones,
+    use_limits: bool,
+    use_stretch: bool = False,
+    moves_root: bool = False,
 ) -> tuple[str, ...]:
     """Return what overrides the bones that a solver writes, in words; the rotation of a still bone isn't written."""
-    if not (bones.is_constrained or use_stretch):
+    if not (bones.is_constrained or use_stretch or moves_root):
         return ()
-    written = bones.line if use_stretch else [bone for bone in bones.line if not bones.is_still(bone)]
-    return overrides_of(all_bones.armature, written, use_limits, use_stretch, all_bones.chain_constraints)
+    moving = bones.bones[0] if moves_root else None
+    written = [bone for bone in bones.line if use_stretch or bone == moving or not bones.is_still(bone)]
+    return overrides_of(all_bones.armature, written, use_limits, use_stretch, moving, all_bones.chain_constraints)
 
 
 def _carried(all_bones: ArmatureBones, bones: ChainBones) -> tuple[str, ...]:
