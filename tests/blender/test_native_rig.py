@@ -577,6 +577,22 @@ def test_bones_that_are_keyed_otherwise_keep_the_pose_too(insert_keys: bool) -> 
     assert (abs(rigs.matrices_of(armature) - looks).max() < 1e-5) == insert_keys
 
 
+def test_animated_settings_of_a_chain_are_named(capfd: pytest.CaptureFixture[str]) -> None:
+    """The rig had the influence of the frame at which it was made, and nothing was said."""
+    armature = rigs.make_tail(3)
+    chain = rigs.set_chain(armature, "bone2", 3, rigs.make_empty("target", (1.0, 0.5, 1.8)))
+    for frame, influence in ((1, 0.0), (20, 1.0)):
+        chain.influence = influence
+        chain.keyframe_insert("influence", frame=frame)
+    chain.driver_add("softness").driver.expression = "0.1"
+    bpy.context.scene.frame_set(5)
+    rigs.printed(capfd)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    said = rigs.printed(capfd)
+    assert "its setting 'Influence' is animated, but its rig keeps what it is now" in said
+    assert "its setting 'Softness' is animated" in said and "'Weight'" not in said
+
+
 @pytest.mark.parametrize("is_linked", [False, True], ids=["locked curves", "a linked action"])
 def test_bones_that_are_to_be_keyed_and_can_not_be_are_named(
     is_linked: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]

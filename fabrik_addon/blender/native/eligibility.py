@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core import FabrikError
-from ..animation.animated_settings import is_taken_away
+from ..animation.animated_settings import animated_paths, animated_settings, is_taken_away
 from ..bones.bone_limits import Angles, euler_limits_of, stiffness_of
 from ..bones.rotation_channel import has_locks, rotation_locks
 from ..rig.chain_bones import ChainBones
@@ -130,7 +130,7 @@ def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot)
     # Native rigs don't override each other: two that would rotate the same bone are refused.
     overridden = [name for name in snapshot.overridden + snapshot.carried if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
-    warnings += _animated(armature, rest)
+    warnings += _animated(armature, settings, rest)
     if loses_drivers(armature):
         warnings.append(LOST_DRIVERS)
     return EligibleChain(settings, rest, warnings)
@@ -188,9 +188,13 @@ def _is_hinge_by_locks(bone: PoseBone, limits: tuple[Angles, Angles]) -> bool:
     return sum(locks) == 2 and all(is_still for is_still, is_locked in zip(still, locks, strict=True) if is_locked)
 
 
-def _animated(armature: Object, rest: RestChain) -> list[str]:
+def _animated(armature: Object, settings: FabrikChain, rest: RestChain) -> list[str]:
     """Tell what is animated that a native rig takes to stay as it is."""
+    labels = settings.bl_rna.properties
+    names = sorted(animated_settings(animated_paths(armature), armature, settings.name))
     found = []
+    for name in names:
+        found.append(f"its setting '{labels[name].name}' is animated, but its rig keeps what it is now")
     for bone in rest.bones:
         is_free = bone.bone.use_connect or (bone == rest.bones[0] and rest.root_moves)
         for name, off in (("scale", _STILL), *(() if is_free else (("location", _STILL * bone.length),))):
