@@ -21,7 +21,8 @@ from fabrik_addon.blender.drag.body_drag import MOST_SETTLE_STEPS, BodyDrag
 from fabrik_addon.blender.interface import body_panel, chain_panel
 from fabrik_addon.blender.interface.body_tool import body_handles
 from fabrik_addon.blender.overlay.read_body import read_body, read_body_settings, read_world_ends
-from fabrik_addon.blender.setup import body_limits, recognise_rig
+from fabrik_addon.blender.rig import limb_roles
+from fabrik_addon.blender.setup import body_limits
 from fabrik_addon.blender.setup import make_body as make_body_module
 from fabrik_addon.blender.setup.usual_limits import RANGES
 from fabrik_addon.blender.solving.solve_body import pull_body
@@ -293,13 +294,13 @@ def test_of_two_persons_in_one_armature_the_body_is_that_of_the_active_bone(
 ) -> None:
     """Together they had two arms on each side, and no handle could be pulled."""
     asked: list[tuple[bool, ...]] = []
-    recognise = recognise_rig.recognise
+    recognise = limb_roles.recognise
 
     def counted(*skeleton: Any) -> Any:
         asked.append(tuple(skeleton[-1]))
         return recognise(*skeleton)
 
-    monkeypatch.setattr(recognise_rig, "recognise", counted)
+    monkeypatch.setattr(limb_roles, "recognise", counted)
     armature = metarig("basic_human_metarig")
     leave_mode()
     other = metarig("basic_human_metarig")

@@ -51,10 +51,11 @@ def test_a_bone_goes_to_a_position_without_any_set_up() -> None:
 
 
 def test_the_limb_follows_where_nothing_else_is_said_and_0_is_all() -> None:
-    # bone3 has a short finger at its end: it is the lower part of a limb, and bone2 the upper one.
-    for options, most in (({}, {"bone2", "bone3"}), ({"chain_count": 0}, {"bone0", "bone1", "bone2", "bone3"})):
+    limb = {"upper_arm.L", "forearm.L"}
+    for options, most in (({}, limb), ({"chain_count": 0}, {"bone0", "bone1", *limb})):
         armature = make_tail(4)
-        activate(armature, "bone3")
+        armature.data.bones["bone2"].name, armature.data.bones["bone3"].name = "upper_arm.L", "forearm.L"
+        activate(armature, "forearm.L")
         before = pose_of(armature)
         drag(position=(0.6, 0.9, 2.4), **options)
         after = pose_of(armature)
