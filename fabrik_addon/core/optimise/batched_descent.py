@@ -20,7 +20,7 @@ from ..tasks.task import Task
 from ..tasks.task_loss import Firmness
 from ..tasks.task_stack import TaskStack
 from ..tasks.tree_coordinates import TreeCoordinates
-from .exact_goals import ExactGoals, are_away, to_meet
+from .exact_goals import ExactGoals, are_away, to_meet, without_rotations
 from .exact_steps import meet_all, within_change
 from .held_descent import TREE_STEPS, Ended
 from .weighted_descent import Beginning, least_cost
@@ -133,7 +133,7 @@ def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness
             stack, _together(stack, [states[number] for number in alike]), firmness.is_strict, firmness.ends_early
         )
         for number, one, is_met in zip(alike, _of_each(own, met), np.array(are_met).tolist(), strict=True):
-            if is_met:
+            if is_met and without_rotations(goals[number], states[number], one) is goals[number]:
                 found[number] = within_change(goals[number].stack, states[number], one, goals[number].most)
     return found
 

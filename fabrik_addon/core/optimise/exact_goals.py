@@ -11,12 +11,14 @@ from ..math.operations import Component
 from ..model.tree_state import State
 from ..tasks.balance_task import BalanceTask
 from ..tasks.look_at_task import LookAtTask
+from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_task import PoleTask
 from ..tasks.position_task import PositionTask
 from ..tasks.swivel_task import SwivelTask
 from ..tasks.task import Task
 from ..tasks.task_loss import Firmness
 from ..tasks.task_stack import TaskStack
+from .exact_steps import largest_change
 from .held_descent import LONGEST
 
 SHARE_WIDTH, LENGTH_WIDTH = 4.0 / 3.0, 10.0
@@ -35,13 +37,9 @@ the difference away, and none where they are the same: rotations may also bring 
 distances may be at different points."""
 
 CHANGE_OVER_ROOT, CHANGE_OVER_ANGLE = 2.0, 2.0
-"""Largest change of a coordinate in the exact steps, over the root of the residual r of the positions, in the tree's
-units, plus over that of the rotations: a chain near full extension gains r by bending by about ``sqrt(2 r)``, a
-rotation by as much as it is off. Where limits hold the coordinates that a rotation needs, the others gain little by
-large changes: in a drag of a foot of Rigify's human, which its limits keep from its rotation, thigh and shin rotated
-about the line from hip to ankle by 9 degrees and back in moves of 1.5 mm, for a residual of 4e-5. Of 48 drags of a foot
-and a hand within limits, with rotation, 20 had a step with more than 3 times the median step's rotation, with this 13,
-all but one of these where the chain is stretched straight."""
+"""Largest change of a coordinate that rotations are worth in the exact steps, over the root of the residual r of the
+positions, in the tree's units, plus over that of the rotations: a chain near full extension gains r by bending by about
+``sqrt(2 r)``, a rotation by as much as it is off (``without_rotations``)."""
 
 
 class ExactGoals(NamedTuple):
@@ -96,8 +94,7 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
             math.hypot(*there) / math.hypot(*here), 1.0, NEARER
         )
     if nearer is None or share == 0.0:
-        met = nearly_met(stack, state, firmness)
-        return ExactGoals(met, min(firmness.most_exact, _change_for(met, state)), nearer)
+        return ExactGoals(nearly_met(stack, state, firmness), firmness.most_exact, nearer)
     goals: list[tuple[Task, Component]] = []
     for task, weight in _target_tasks(stack):
         first, second = (
@@ -110,16 +107,30 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
     return ExactGoals(stack.with_levels([stack.levels[0], goals]), most, nearer)
 
 
-def _change_for(stack: TaskStack, state: State) -> float:
-    """Return the largest change of a coordinate by which the residuals of tasks are met exactly."""
-    of_positions = of_others = 0.0
-    for task in (task for level in stack.levels for task, _ in level):
+def without_rotations(goals: ExactGoals, state: State, exact: State) -> ExactGoals:
+    """Return the goals without those rotations below the first level that aren't worth the way to an exact state.
+
+    Where limits hold the coordinates that a rotation needs, the others gain little by large changes: in a drag of a
+    foot of Rigify's human, which its limits keep from its rotation, thigh and shin rotated about the line from hip to
+    ankle by 9 degrees and back in moves of 1.5 mm, for a residual of 4e-5. Of 48 drags of a foot and a hand within
+    limits, with rotation, 20 had a step with more than 3 times the median step's rotation, with this 13, all but one of
+    these where the chain is stretched straight.
+    """
+    first, *lower = goals.stack.levels
+    fewer = [[each for each in level if not isinstance(each[0], OrientationTask)] for level in lower]
+    if fewer == lower:
+        return goals
+    of_positions = of_rotations = 0.0
+    for task in (task for level in goals.stack.levels for task, _ in level):
         squares = math.hypot(*task.residual(state.placed)) ** 2
-        if isinstance(task, PositionTask):
-            of_positions += squares
+        if isinstance(task, OrientationTask):
+            of_rotations += squares
         else:
-            of_others += squares
-    return CHANGE_OVER_ROOT * of_positions**0.25 + CHANGE_OVER_ANGLE * math.sqrt(of_others)
+            of_positions += squares
+    worth = CHANGE_OVER_ROOT * of_positions**0.25 + CHANGE_OVER_ANGLE * math.sqrt(of_rotations)
+    if largest_change(goals.stack, state, exact) <= worth:
+        return goals
+    return goals._replace(stack=goals.stack.with_levels([first, *fewer]))
 
 
 def _target_tasks(stack: TaskStack) -> list[tuple[PositionTask, Component]]:

@@ -115,9 +115,14 @@ def within_change(stack: TaskStack, state: State, other: State, most: float) -> 
     A share of the coordinates' way, not of the residual: near full extension the way grows as the root of the residual,
     and with a share of the residual a spine rotated by 11.5 degrees where 1.7 were allowed.
     """
+    largest = largest_change(stack, state, other)
     way = stack.coordinates.to_reference(state, other)
-    largest = float(np.abs(way).max(initial=0.0))
     return stack.coordinates.applied(state, most / largest * way) if largest > most else other
+
+
+def largest_change(stack: TaskStack, state: State, other: State) -> float:
+    """Return the largest change of a coordinate (radians, or units of a shift) from a state to another one."""
+    return float(np.abs(stack.coordinates.to_reference(state, other)).max(initial=0.0))
 
 
 def with_first_level_met(stack: TaskStack, state: State) -> State:
