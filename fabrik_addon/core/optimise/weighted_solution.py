@@ -24,8 +24,8 @@ from ..model.tree_state import State
 from ..tasks.balance_task import BalanceTask
 from ..tasks.task_loss import OF_BODY, Firmness
 from ..tasks.task_stack import TaskStack
-from .exact_goals import ExactGoals, are_away, to_meet, without_rotations
-from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
+from .exact_goals import ExactGoals, are_away, rotations_worth, to_meet, without_rotations
+from .exact_steps import NEARLY_EXACT, largest_change, meet_all, meet_slowly, with_first_level_met, within_change
 from .held_descent import TREE_STEPS, Ended
 from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
@@ -132,18 +132,24 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     more steps, unless it leaves more than ``SLOWLY_MET`` of the residual, and there has been no second descent. Beside
     bounded forces of the first level that isn't tried: poses of trees without pins would jump where it fails. If both
     fail, the state is that of ``meet_all``; after a second descent, without rotations and poles, it is that of
-    ``meet_slowly``. Rotations that aren't worth the way are left out (``without_rotations``). With strict firmness it
-    is the state before where ``meet_all`` doesn't meet the goals: poses would jump where more steps do.
+    ``meet_slowly``. With strict firmness it is the state before where ``meet_all`` doesn't meet the goals: poses would
+    jump where more steps do.
+
+    Where the way is longer than the rotations are worth, it is that of the other goals alone, and from there as much as
+    the rotations are worth.
 
     Where the way there is longer than ``ExactGoals.most``, and a share of it is taken, the targets of a body are met
     from there without the last level, with the balance task in its place, if all of them can be
     (``Firmness.brings_targets``).
     """
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.ends_early)
-    fewer = without_rotations(goals, state, exact)
-    if fewer is not goals:
-        goals = fewer
-        exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.ends_early)
+    fewer = without_rotations(goals)
+    if fewer is not goals and largest_change(stack, state, exact) > (worth := rotations_worth(goals, state)):
+        without, are_others_met = meet_all(fewer.stack, state, firmness.is_strict, firmness.ends_early)
+        if are_met or not firmness.is_strict:
+            exact = within_change(stack, without, exact, worth)
+        else:
+            exact, are_met, goals = without, are_others_met, fewer
     if not are_met and firmness.is_strict:
         return state
     if not are_met and math.isinf(firmness.most_forces[0]):
