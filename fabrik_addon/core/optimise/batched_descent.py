@@ -20,8 +20,8 @@ from ..tasks.task import Task
 from ..tasks.task_loss import Firmness
 from ..tasks.task_stack import TaskStack
 from ..tasks.tree_coordinates import TreeCoordinates
-from .exact_goals import ExactGoals, are_away, rotations_worth, to_meet, without_rotations
-from .exact_steps import largest_change, meet_all, within_change
+from .exact_goals import ExactGoals, are_away, is_worth_the_way, to_meet
+from .exact_steps import meet_all, within_change
 from .held_descent import TREE_STEPS, Ended
 from .weighted_descent import Beginning, least_cost
 from .weighted_solution import Descended, met_exactly, of_targets_alone
@@ -133,12 +133,8 @@ def _met_together(goals: Sequence[ExactGoals], states: Sequence[State], firmness
             stack, _together(stack, [states[number] for number in alike]), firmness.is_strict, firmness.ends_early
         )
         for number, one, is_met in zip(alike, _of_each(own, met), np.array(are_met).tolist(), strict=True):
-            own_goals, state = goals[number], states[number]
             # What rotations aren't worth is left to ``met_exactly``.
-            is_worth = without_rotations(own_goals) is own_goals or (
-                largest_change(own_goals.stack, state, one) <= rotations_worth(own_goals, state)
-            )
-            if is_met and is_worth:
+            if is_met and is_worth_the_way(goals[number], states[number], one):
                 found[number] = within_change(goals[number].stack, states[number], one, goals[number].most)
     return found
 

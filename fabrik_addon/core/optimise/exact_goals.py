@@ -18,6 +18,7 @@ from ..tasks.swivel_task import SwivelTask
 from ..tasks.task import Task
 from ..tasks.task_loss import Firmness
 from ..tasks.task_stack import TaskStack
+from .exact_steps import largest_change
 from .held_descent import LONGEST
 
 SHARE_WIDTH, LENGTH_WIDTH = 4.0 / 3.0, 10.0
@@ -113,10 +114,19 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
 
 
 def without_rotations(goals: ExactGoals) -> ExactGoals:
-    """Return the goals without the rotations below the first level; the same object where there are none."""
+    """Return the goals without the rotations below the first level."""
     first, *lower = goals.stack.levels
-    fewer = [[each for each in level if not isinstance(each[0], OrientationTask)] for level in lower]
-    return goals if fewer == lower else goals._replace(stack=goals.stack.with_levels([first, *fewer]))
+    others = [[each for each in level if not isinstance(each[0], OrientationTask)] for level in lower]
+    return goals._replace(stack=goals.stack.with_levels([first, *others]))
+
+
+def is_worth_the_way(goals: ExactGoals, state: State, exact: State) -> bool:
+    """Tell whether the way to an exact state is no longer than the rotations below the first level are worth, if any.
+
+    Without such rotations every way is.
+    """
+    has_rotations = any(isinstance(task, OrientationTask) for level in goals.stack.levels[1:] for task, _ in level)
+    return not has_rotations or largest_change(goals.stack, state, exact) <= rotations_worth(goals, state)
 
 
 def rotations_worth(goals: ExactGoals, state: State) -> float:

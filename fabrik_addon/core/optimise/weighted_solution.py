@@ -24,8 +24,8 @@ from ..model.tree_state import State
 from ..tasks.balance_task import BalanceTask
 from ..tasks.task_loss import OF_BODY, Firmness
 from ..tasks.task_stack import TaskStack
-from .exact_goals import ExactGoals, are_away, rotations_worth, to_meet, without_rotations
-from .exact_steps import NEARLY_EXACT, largest_change, meet_all, meet_slowly, with_first_level_met, within_change
+from .exact_goals import ExactGoals, are_away, is_worth_the_way, rotations_worth, to_meet, without_rotations
+from .exact_steps import NEARLY_EXACT, meet_all, meet_slowly, with_first_level_met, within_change
 from .held_descent import TREE_STEPS, Ended
 from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
@@ -143,11 +143,11 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
     (``Firmness.brings_targets``).
     """
     exact, are_met = meet_all(goals.stack, state, firmness.is_strict, firmness.ends_early)
-    fewer = without_rotations(goals)
-    if fewer is not goals and largest_change(stack, state, exact) > (worth := rotations_worth(goals, state)):
+    if not is_worth_the_way(goals, state, exact):
+        fewer = without_rotations(goals)
         without, are_others_met = meet_all(fewer.stack, state, firmness.is_strict, firmness.ends_early)
         if are_met or not firmness.is_strict:
-            exact = within_change(stack, without, exact, worth)
+            exact = within_change(stack, without, exact, rotations_worth(goals, state))
         else:
             exact, are_met, goals = without, are_others_met, fewer
     if not are_met and firmness.is_strict:
