@@ -286,6 +286,19 @@ def test_a_target_that_is_held_at_some_frames_is_named_with_the_first() -> None:
     assert "its target 'ankle R' is moved elsewhere at frame 11, " in refusal()
 
 
+def test_targets_with_one_action_keep_its_keys() -> None:
+    """As those of Duplicate Linked have: keyed one after another, they can't both be where their chains are."""
+    _armature, chains = walker()
+    left, right = (chain.target for chain in chains)
+    for frame, x in ((1, 0.0), (10, 1.0)):
+        left.location.x = x
+        left.keyframe_insert("location", frame=frame)
+    right.animation_data_create().action = left.animation_data.action
+    right.animation_data.action_slot = left.animation_data.action_slot
+    go_to(1)
+    assert "its target 'ankle L' is moved elsewhere at frame 1" in refusal()
+
+
 def test_a_target_whose_rotation_mode_is_animated_is_refused() -> None:
     _armature, chains = walker()
     chains[0].use_rotation, target = True, chains[0].target
