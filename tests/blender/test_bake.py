@@ -753,6 +753,22 @@ def test_another_object_with_the_same_slot_shows_what_was_baked() -> None:
         assert bone.rotation_quaternion == armature.pose.bones[bone.name].rotation_quaternion
 
 
+def test_another_armature_with_chains_and_the_same_slot_keeps_its_animation() -> None:
+    """As Duplicate Linked makes them: a bake of the second took the bones of the first away from its targets."""
+    armature, _chain = animated_tail()
+    bake()
+    twin = armature.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    enter_pose_mode(twin)
+    before = keys_of(armature.animation_data.action)
+    name = armature.animation_data.action.name
+    message = f"Action '{name}' of '{twin.name}' animates '{armature.name}' too: give the object one of its own"
+    assert error_of(bpy.ops.pose.fabrik_bake, frame_start=1, frame_end=24) == message
+    assert keys_of(armature.animation_data.action) == before
+    twin.animation_data.action = twin.animation_data.action.copy()
+    bake()
+
+
 # Which frames
 
 

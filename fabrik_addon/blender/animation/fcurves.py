@@ -25,7 +25,9 @@ from bpy_extras.anim_utils import (
 from numpy.typing import NDArray
 
 from ...core import Array, FabrikError
-from ..rig.item_animation import check_not_linked
+from ..rig.body_properties import body_of
+from ..rig.item_animation import check_not_linked, check_own
+from ..rig.properties import settings_of
 from ..solving.stored_values import StoredValues, store_values
 
 if TYPE_CHECKING:
@@ -260,7 +262,8 @@ class ActionEdit:
 
         Raises:
             FabrikError: a curve can't be changed (locked, sampled) or isn't evaluated (muted, another NLA track is
-                solo), or the action is linked.
+                solo), or the action is linked or animates another object with chains or a body, which then shows poses
+                that its own don't have.
         """
         animation = self.obj.animation_data
         if animation is not None and animation.use_nla and not animation.use_tweak_mode:
@@ -274,9 +277,14 @@ class ActionEdit:
         if action is None:
             return
         check_not_linked(action, self.obj)
-        bag = action_get_channelbag_for_slot(action, animation.action_slot)
+        slot = animation.action_slot
+        bag = action_get_channelbag_for_slot(action, slot)
+        if bag is None:
+            return
+        if any(user != self.obj and (settings_of(user).chains or body_of(user).parts) for user in slot.users()):
+            check_own(bag, slot, self.obj)
         for index in range(count):
-            curve = bag.fcurves.find(channel.data_path, index=index) if bag else None
+            curve = bag.fcurves.find(channel.data_path, index=index)
             if curve is not None:
                 _check_curve(curve, channel)
 
