@@ -286,17 +286,21 @@ def test_a_target_that_is_held_at_some_frames_is_named_with_the_first() -> None:
     assert "its target 'ankle R' is moved elsewhere at frame 11, " in refusal()
 
 
-def test_targets_with_one_action_keep_its_keys() -> None:
-    """As those of Duplicate Linked have: keyed one after another, they can't both be where their chains are."""
+@pytest.mark.parametrize("is_other_ours", (False, True))
+def test_a_target_whose_action_animates_another_object_is_refused(is_other_ours: bool) -> None:
+    """As Duplicate Linked makes it; targets of both legs kept the keys of the first, after an error too."""
     _armature, chains = walker()
-    left, right = (chain.target for chain in chains)
+    target, other = chains[0].target, chains[1].target if is_other_ours else make_empty("other")
     for frame, x in ((1, 0.0), (10, 1.0)):
-        left.location.x = x
-        left.keyframe_insert("location", frame=frame)
-    right.animation_data_create().action = left.animation_data.action
-    right.animation_data.action_slot = left.animation_data.action_slot
+        target.location.x = x
+        target.keyframe_insert("location", frame=frame)
+    action = other.animation_data_create().action = target.animation_data.action
+    other.animation_data.action_slot = target.animation_data.action_slot
     go_to(1)
-    assert "its target 'ankle L' is moved elsewhere at frame 1" in refusal()
+    shared = f"Action '{action.name}' of 'ankle L' animates '{other.name}' too"
+    assert refusal() == f"{shared}: give the object one of its own"
+    other.animation_data.action = action.copy()
+    snap()
 
 
 def test_a_target_whose_rotation_mode_is_animated_is_refused() -> None:

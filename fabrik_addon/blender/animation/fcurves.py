@@ -188,7 +188,7 @@ def undone_after_error(
     try:
         yield stored
     except BaseException:  # GeneratorExit too
-        for edit in reversed([*edits]):  # the second of two objects with one slot stored the keys of the first
+        for edit in edits:
             edit.restore()
         view_layer.update()
         stored.restore()

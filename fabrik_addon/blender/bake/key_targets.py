@@ -20,6 +20,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...core import Array, FabrikError, Pose
 from ...core.goals.pole_path import steady_poles
 from ..animation.animated_settings import animated_paths, check_one_mode
+from ..animation.carried_animation import check_own_curves
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, Channel, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
@@ -176,6 +177,8 @@ def _key(
         if path.rotations is not None:
             check_rotates(path.what, path.owner)
             check_one_mode(animated_paths(path.obj), path.owner)
+        names = ("location", channel_name(path.owner))
+        check_own_curves(path.obj, [_channel(path, name).data_path for name in names])
     channels: list[dict[str, list[Sequence[float]]]] = [{} for _ in paths]
     with frames_of(work.scene, work.view_layer, objects) as at:
         for number, frame in enumerate(work.frames):
