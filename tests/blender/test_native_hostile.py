@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import bpy
+import numpy as np
 import pytest
 
 from fabrik_addon.blender.native.find_rigs import native_constraints, solver_of, solvers_of
@@ -87,6 +88,26 @@ def test_a_copy_whose_original_was_deleted_gets_its_rig_with_the_keys() -> None:
     assert list(solvers_of(copy).values()) == [solver]
     assert solver.parent == copy and solver.animation_data.action
     assert rigs.distance_left(copy, copy.fabrik.chains[0]) < 1e-4
+
+
+@pytest.mark.parametrize("keep_pose", [False, True])
+def test_a_copy_follows_on_where_the_original_has_no_rig_any_more(keep_pose: bool) -> None:
+    armature, _ = make_arm_rig()
+    copy = copy_of(armature)
+    posed = rigs.matrices_of(copy)
+    rigs.enter_pose_mode(armature)
+    for made_again in (False, True):
+        if made_again:
+            assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+            assert rigs.distance_left(armature, armature.fabrik.chains[0]) < 1e-4
+        assert bpy.ops.pose.fabrik_rig_remove(keep_pose=keep_pose) == {"FINISHED"}
+        assert constraints(armature) == 0
+        assert np.abs(rigs.matrices_of(copy) - posed).max() < 1e-5
+    rigs.enter_pose_mode(copy)
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    assert is_untouched(copy, MODES)
+    assert not any(obj.name.startswith("FABRIK") for obj in bpy.data.objects)
+    assert not bpy.data.node_groups
 
 
 @pytest.mark.parametrize("how", ["remove", "add"])

@@ -50,11 +50,7 @@ def remove_rigs(view_layer: ViewLayer, armature: Object, solvers: list[Object], 
         looks = [(bone, _look(armature, bone, constraint)) for bone, constraint in _following(armature, solvers)]
     stay_stretched = any(name == "scale" and _differs(bone.scale, Vector(values)) for bone, (name, values) in looks)
     release_bones(view_layer, armature, solvers, stay_stretched)
-    for solver in solvers:
-        # A copy of an armature looks at the original's solver: that one stays.
-        if solver.parent == armature:
-            _remove_solver(solver)
-    purge()
+    purge()  # but for solvers at which a copy of the armature, or its original, looks
     changed = write_channels(looks)
     view_layer.update()
     return [(bone, name) for bone, (name, _) in changed]
