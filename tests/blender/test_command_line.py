@@ -314,6 +314,21 @@ def test_solve_leaves_armatures_that_it_has_posed_before(tmp_path: Path, capfd: 
         assert distance_left(armature, armature.fabrik.chains[0]) < 1e-3
 
 
+@pytest.mark.parametrize("command", ["bake", "solve"])
+def test_armatures_with_one_action_are_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
+    """The second one overwrote what the first had got: 0.35 of its length from its target, with exit code 0."""
+    armature = make_tail(3)
+    set_chain(armature, "bone2", 3, make_empty("target", NEAR[0]))
+    armature.pose.bones["bone1"].keyframe_insert("rotation_quaternion", frame=1)
+    leave_mode()
+    twin = armature.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
+    code, found = call(capfd, command, "--in-place")
+    assert code == 1
+    assert found["error"].endswith("too: give the object one of its own")
+
+
 @pytest.mark.parametrize("words", [["bake"], ["solve"]])
 def test_a_file_that_was_saved_in_edit_mode_is_posed_all_the_same(
     rig: Path, capfd: pytest.CaptureFixture[str], words: list[str]

@@ -21,6 +21,7 @@ import numpy as np
 from bpy_extras.anim_utils import (
     action_ensure_channelbag_for_slot,
     action_get_channelbag_for_slot,
+    animdata_get_channelbag_for_assigned_slot,
 )
 from numpy.typing import NDArray
 
@@ -262,8 +263,7 @@ class ActionEdit:
 
         Raises:
             FabrikError: a curve can't be changed (locked, sampled) or isn't evaluated (muted, another NLA track is
-                solo), or the action is linked or animates another object with chains or a body, which then shows poses
-                that its own don't have.
+                solo), or the action is linked or animates another object that is posed (``check_own_poses``).
         """
         animation = self.obj.animation_data
         if animation is not None and animation.use_nla and not animation.use_tweak_mode:
@@ -277,14 +277,10 @@ class ActionEdit:
         if action is None:
             return
         check_not_linked(action, self.obj)
-        slot = animation.action_slot
-        bag = action_get_channelbag_for_slot(action, slot)
-        if bag is None:
-            return
-        if any(user != self.obj and (settings_of(user).chains or body_of(user).parts) for user in slot.users()):
-            check_own(bag, slot, self.obj)
+        check_own_poses(self.obj)
+        bag = action_get_channelbag_for_slot(action, animation.action_slot)
         for index in range(count):
-            curve = bag.fcurves.find(channel.data_path, index=index)
+            curve = bag.fcurves.find(channel.data_path, index=index) if bag else None
             if curve is not None:
                 _check_curve(curve, channel)
 
@@ -379,6 +375,21 @@ class ActionEdit:
             action.layers[0].strips.remove(action.layers[0].strips[0])
         elif "bag" in self._made:
             action.layers[0].strips[0].channelbags.remove(bag)
+
+
+def check_own_poses(obj: Object) -> None:
+    """Refuse to key poses of an object in an action that animates another one with chains or a body.
+
+    The other one would show these poses, whatever its own targets are, and the next bake would be of them.
+
+    Raises:
+        FabrikError: the object's action does.
+    """
+    animation = obj.animation_data
+    bag = animdata_get_channelbag_for_assigned_slot(animation)
+    users = animation.action_slot.users() if bag is not None else ()
+    if bag is not None and any(user != obj and (settings_of(user).chains or body_of(user).parts) for user in users):
+        check_own(bag, animation.action_slot, obj)
 
 
 def _check_curve(curve: FCurve, channel: Channel) -> None:

@@ -14,6 +14,7 @@ import bpy
 
 from ...core import FabrikError
 from ..animation.animated_settings import animated_paths, chains_to_bake
+from ..animation.fcurves import check_own_poses
 from ..animation.frame_range import FIRST_FRAME, LAST_FRAME, FrameRange
 from ..animation.keyed_frames import frames_to_bake
 from ..bake.bake_body import bake_body
@@ -318,15 +319,20 @@ def _key_animated(armature: Object, changed: Sequence[tuple[PoseBone | Bone, str
 
     Returns:
         a message if some can't be keyed: NLA strips animate them, a driver, or an action that is linked.
+
+    Raises:
+        FabrikError: the action animates another object that is posed (``check_own_poses``).
     """
     animated = animated_paths(armature)
+    posed = [(owner, name) for owner, name in changed if isinstance(owner, bpy.types.PoseBone)]
+    if any(bone.path_from_id(name) in animated for bone, name in posed):
+        check_own_poses(armature)
     lost = []
-    for owner, name in changed:
-        if isinstance(owner, bpy.types.PoseBone):
-            frame = bpy.context.scene.frame_current_final
-            is_keyed = owner.keyframe_insert(name, frame=frame, options={'INSERTKEY_AVAILABLE'})
-            if not is_keyed and owner.path_from_id(name) in animated:
-                lost.append(owner.name)
+    for bone, name in posed:
+        frame = bpy.context.scene.frame_current_final
+        is_keyed = bone.keyframe_insert(name, frame=frame, options={'INSERTKEY_AVAILABLE'})
+        if not is_keyed and bone.path_from_id(name) in animated:
+            lost.append(bone.name)
     if not lost:
         return []
     names = ", ".join(f"'{name}'" for name in dict.fromkeys(lost))
