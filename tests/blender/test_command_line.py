@@ -314,6 +314,17 @@ def test_solve_leaves_armatures_that_it_has_posed_before(tmp_path: Path, capfd: 
         assert distance_left(armature, armature.fabrik.chains[0]) < 1e-3
 
 
+def test_solve_without_animation_prints_no_warning(tmp_path: Path) -> None:
+    """Blender warned of each channel that it had no curve for."""
+    armature = make_tail(3)
+    set_chain(armature, "bone2", 3, make_empty("target", NEAR[0]))
+    leave_mode()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
+    result = run_process(str(tmp_path / "rig.blend"), "solve", "--in-place")
+    assert result.returncode == 0
+    assert "Warning" not in result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("command", ["bake", "solve"])
 def test_armatures_with_one_action_are_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
     """The second one overwrote what the first had got: 0.35 of its length from its target, with exit code 0."""

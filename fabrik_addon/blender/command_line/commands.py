@@ -323,16 +323,19 @@ def _key_animated(armature: Object, changed: Sequence[tuple[PoseBone | Bone, str
     Raises:
         FabrikError: the action animates another object that is posed (``check_own_poses``).
     """
-    animated = animated_paths(armature)
-    posed = [(owner, name) for owner, name in changed if isinstance(owner, bpy.types.PoseBone)]
-    if any(bone.path_from_id(name) in animated for bone, name in posed):
+    animated, frame = animated_paths(armature), bpy.context.scene.frame_current_final
+    keyed = [
+        (owner, name)
+        for owner, name in changed
+        if isinstance(owner, bpy.types.PoseBone) and owner.path_from_id(name) in animated
+    ]
+    if keyed:
         check_own_poses(armature)
-    lost = []
-    for bone, name in posed:
-        frame = bpy.context.scene.frame_current_final
-        is_keyed = bone.keyframe_insert(name, frame=frame, options={'INSERTKEY_AVAILABLE'})
-        if not is_keyed and bone.path_from_id(name) in animated:
-            lost.append(bone.name)
+    lost = [
+        bone.name
+        for bone, name in keyed
+        if not bone.keyframe_insert(name, frame=frame, options={'INSERTKEY_AVAILABLE'})
+    ]
     if not lost:
         return []
     names = ", ".join(f"'{name}'" for name in dict.fromkeys(lost))
