@@ -32,8 +32,9 @@ from fabrik_addon.core.tasks.task_loss import OF_CHAINS
 from fabrik_addon.core.trees import without_pins
 from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from fabrik_addon.core.trees.solution import TreeSolution
-from tests.unit.chains import Array, quaternion, seeds, unit
+from tests.unit.chains import Array, pose_of, quaternion, seeds, unit
 from tests.unit.trees import (
+    leg_with_foot,
     posed,
     position_errors,
     random_matrix,
@@ -178,6 +179,35 @@ def test_from_the_frame_before_a_closed_path_of_a_target_closes_the_pose(is_limi
     for pose_after in (poses[40], np.array([*back.frames])):
         cosines = np.abs((poses[20] * pose_after).sum(axis=1)).clip(0.0, 1.0)
         assert np.degrees(2.0 * np.arccos(cosines)).max() <= 0.1
+
+
+@pytest.mark.parametrize("is_pinned", (False, True))
+@pytest.mark.parametrize("way", ([0.0, 0.0, 0.2], [0.0, -0.3, 0.3], [0.2, 0.0, 0.2], [0.0, 0.2, 0.2], [0.0, -0.6, 0.7]))
+def test_a_knee_bends_as_it_did_whatever_hangs_below_it(way: list[float], is_pinned: bool) -> None:
+    """The least rotations in all would bend it backward."""
+    chain, pose = leg_with_foot()
+    targets = pose.positions[chain.tips] + way
+    alone = solve(plain_chain(chain.lengths[1:3]), pose_of(pose.positions[:3]), Goals(targets[:1])).pose.positions
+    pinned = np.array([is_pinned, is_pinned]) if is_pinned else None
+    solved = solve(chain, pose, Goals(targets, pinned=pinned))
+    assert (solved.status == REACHED).all()
+    np.testing.assert_allclose(solved.pose.positions[1], alone[1], atol=0.02)
+
+
+def test_a_knee_has_no_plane_to_keep_where_the_leg_is_straight_or_where_a_pole_or_limits_say_it() -> None:
+    chain, pose = leg_with_foot()
+    goals = Goals(pose.positions[chain.tips] + [0.0, 0.0, 0.2])
+    straight = Pose(pose.positions * [1.0, 0.0, 1.0], pose.rotations)
+    lengths = np.linalg.norm(np.diff(straight.positions, axis=0, prepend=straight.positions[:1]), axis=1)
+    least = np.full((4, 3), -1.0)
+    poles = replace(goals, poles=np.full((2, 3), 2.0), with_poles=np.array([True, False]))
+    for other, start, desired, kept in (
+        (chain, pose, goals, 1),
+        (replace(chain, lengths=lengths), straight, goals, 0),
+        (chain, pose, poles, 0),
+        (replace(chain, lower=least, upper=-least), pose, goals, 0),
+    ):
+        assert len(problem_of_goals(start_tree(other, start), desired, Options()).preferences) == kept
 
 
 @settings(max_examples=40)

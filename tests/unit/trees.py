@@ -65,6 +65,13 @@ def standing_body() -> tuple[Chain, Pose]:
     return tree_chain(parents, [7, 8, 10], positions), pose
 
 
+def leg_with_foot() -> tuple[Chain, Pose]:
+    """A leg with its knee a little in front, which is -Y, and a foot with an effector of its own below it."""
+    positions = np.array([[0.0, 0.0, 0.9], [0.0, -0.03, 0.5], [0.0, 0.02, 0.08], [0.0, -0.12, 0.02]])
+    chain = tree_chain([-1, 0, 1, 2], [2, 3], positions, starts=np.array([0, 2]))
+    return chain, Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)))
+
+
 def random_matrix(rng: np.random.Generator, most: float) -> Array:
     """A rotation by up to an angle about any axis (Rodrigues)."""
     x, y, z = unit(rng.normal(size=3))

@@ -29,9 +29,8 @@ from .weighted_solution import Descended, met_exactly, of_targets_alone
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:
     """Tell whether the tasks of frames differ in targets, frames, poles and weights alone, and can be batched."""
-    kinds = [[[_kind(task) for task, _ in level] for level in stack.levels] for stack in stacks]
-    is_batched = not stacks[0].preferences and all(None not in level for level in kinds[0])
-    return is_batched and all(own == kinds[0] for own in kinds)
+    kinds = [[[_kind(task) for task, _ in tasks] for tasks in (*stack.levels, stack.preferences)] for stack in stacks]
+    return all(None not in tasks for tasks in kinds[0]) and all(own == kinds[0] for own in kinds)
 
 
 def _kind(task: Task) -> tuple[object, ...] | None:
@@ -61,15 +60,15 @@ def _of_frames(tasks: Sequence[Task]) -> Task:
 def stack_of_frames(stacks: Sequence[TaskStack]) -> TaskStack:
     """Return the stack of F frames whose tasks are alike."""
     first = stacks[0]
-    levels = [
+    *levels, preferences = (
         [
             (_of_frames([task for task, _ in each]), np.array([weight for _, weight in each]))
-            for each in zip(*level, strict=True)
+            for each in zip(*tasks, strict=True)
         ]
-        for level in zip(*(stack.levels for stack in stacks), strict=True)
-    ]
+        for tasks in zip(*([*stack.levels, stack.preferences] for stack in stacks), strict=True)
+    )
     tree = first.tree.of_frames([stack.tree for stack in stacks])
-    return TaskStack(TreeCoordinates(tree, first.coordinates.moves_root, (len(stacks),)), levels)
+    return TaskStack(TreeCoordinates(tree, first.coordinates.moves_root, (len(stacks),)), levels, preferences)
 
 
 def descend_between(

@@ -26,6 +26,7 @@ pole.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ def descend_held(
     """Bring a pose to the least cost of the pulls and the posture task among those that meet the first level.
 
     Args:
-        stack: the first level is held, the others pull.
+        stack: the first level is held, the others and the preferences pull.
         start: within limits.
         reference: q0; None leaves the posture task out.
         steps: trials at most, also of steps that aren't accepted; ``Ended.steps`` counts those that are.
@@ -123,7 +124,7 @@ def descend_held(
     if not len(stack.coordinates.weights):
         return Ended(start, 0, True)
     first, pulls = stack.first_rows, slice(stack.first_rows.stop, None)
-    loss = loss_of(stack.with_levels(stack.levels[1:]), OF_TREES)
+    loss = loss_of(replace(stack, levels=stack.levels[1:]), OF_TREES)
     poles = [(task, row) for task, row in stack.other_tasks if isinstance(task, PoleTask) and row < first.stop]
 
     def with_heights(residual: Array, arcs: list[PoleArc], others: list[PoleArc]) -> Array:

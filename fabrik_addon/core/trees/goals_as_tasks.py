@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..fabrik.pole_shape import pole_joint_and_angle
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
-from ..math.quaternions import conjugate, multiply, rotate, rotation_fault
+from ..math.quaternions import rotation_fault
 from ..math.vectors import relative_to, scale
 from ..model.tree_start import StartTree
 from ..problem import Chain, Goals, Options
@@ -23,7 +23,8 @@ from ..tasks.look_at_task import look_at_task
 from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_task import POLE_FADE, POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from ..tasks.position_task import PositionTask
-from ..tasks.swivel_task import swivel_task
+from ..tasks.swivel_task import SWIVEL_WEIGHT, swivel_task
+from .kept_bends import before_last_link, kept_bends
 from .reach import excess_over_reach, lengths_between
 from .tree_problem import UNSEEN_ANGLE, TreeProblem
 
@@ -79,6 +80,7 @@ def problem_of_goals(start: StartTree, goals: Goals, options: Options) -> TreePr
         excess > tolerance or soft
         for excess, tolerance, soft in zip(targets_beyond_reach, tolerances, eased, strict=True)
     ]
+    is_one_or_body = chain.is_plain or goals.priorities is not None
     problem = TreeProblem(
         start=start,
         uneased=uneased,
@@ -94,6 +96,7 @@ def problem_of_goals(start: StartTree, goals: Goals, options: Options) -> TreePr
         moves_root=options.moves_root,
         is_weighed=is_weighed(chain, goals),
         goals=goals,
+        preferences=[] if is_one_or_body else kept_bends(start, positions, rotations, poles),
     )
     return _with_body_tasks(problem)
 
@@ -111,7 +114,10 @@ def _with_body_tasks(problem: TreeProblem) -> TreeProblem:
         balance = balance_task(start, placed, goals.balance, problem.farthest(present))
     return replace(
         problem,
-        swivels=tuple(swivel_task(start, placed, one) for one in goals.swivels),
+        preferences=[
+            *problem.preferences,
+            *((swivel_task(start, placed, one), SWIVEL_WEIGHT) for one in goals.swivels),
+        ],
         look_at=None if goals.look_at is None else look_at_task(start, placed, goals.look_at),
         floor=None if goals.floor is None else floor_task(start, placed, goals.floor),
         balance=balance,
@@ -138,11 +144,8 @@ def _with_shape_angles(start: StartTree, goals: Goals) -> Goals:
             end = np.array(start.points[way[-1]])
         is_rotated = goals.with_rotations is None or bool(goals.with_rotations[number])
         if goals.rotations is not None and is_rotated and len(way) > 3:
-            # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
-            link = relative_to(start.points[way[-1]], start.points[way[-2]], 1.0)
-            desired = tuple(goals.rotations[number].tolist())
-            end = end - np.array(rotate(multiply(desired, conjugate(start.frames[way[-2]])), link))
-            way = way[:-1]
+            way, before = before_last_link(start, way, tuple(end.tolist()), tuple(goals.rotations[number].tolist()))
+            end = np.array(before)
         first, second = start.points[way[0]], start.points[way[1]]
         seen = tuple((end - first).tolist()), relative_to(second, first, 1.0)
         pole = tuple(((goals.poles[number] - np.array(start.root)) / start.unit - first).tolist())

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..math.operations import Array, Vector
+from ..math.operations import Array, Component, Vector
 from ..model.skeleton import LEAST_POSTURE_WEIGHT, JointCoordinates
 from ..model.tree_start import StartTree
 from ..model.tree_state import State
@@ -22,7 +22,7 @@ from ..tasks.look_at_task import LookAtTask
 from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_task import POLE_ROUNDING, PoleTask
 from ..tasks.position_task import PositionTask
-from ..tasks.swivel_task import SWIVEL_WEIGHT, SwivelTask
+from ..tasks.swivel_task import SwivelTask
 from ..tasks.task import Task
 from ..tasks.task_stack import TaskStack
 from ..tasks.tree_coordinates import TreeCoordinates
@@ -79,8 +79,8 @@ class TreeProblem:
     """Of a body over a floor."""
     look_at: LookAtTask | None = None
     """Of a body whose head looks at a point."""
-    swivels: tuple[SwivelTask, ...] = ()
-    """Of a body's arms."""
+    preferences: Sequence[tuple[PoleTask | SwivelTask, float]] = ()
+    """Tasks with their weights beside the posture task: bends that chains without poles keep, or of a body's arms."""
 
     @property
     def has_far_target(self) -> bool:
@@ -145,7 +145,7 @@ class TreeProblem:
         return [levels[level] for level in sorted(levels)]
 
     def stack(self) -> TaskStack:
-        """Return the tasks by level, and the swivels beside the posture task."""
+        """Return the tasks by level, and the preferences beside the posture task."""
         return self._stack_of(self.levels())
 
     def stacks_by_weight(self, state: State, most: float) -> tuple[TaskStack, TaskStack]:
@@ -176,8 +176,7 @@ class TreeProblem:
 
     def _stack_of(self, levels: list[Level]) -> TaskStack:
         levels = [sorted(level, key=_order) for level in levels]
-        swivels = [(task, SWIVEL_WEIGHT) for task in self.swivels]
-        return TaskStack(self.coordinates, levels, swivels)
+        return TaskStack(self.coordinates, levels, sorted(self.preferences, key=_order))
 
     @cached_property
     def coordinates(self) -> TreeCoordinates:
@@ -248,7 +247,7 @@ def row_order(stack: TaskStack) -> NDArray[np.intp]:
     return np.array([row + number for task, row in in_order for number in range(task.rows)], np.intp)
 
 
-def _order(task_and_another: tuple[Task, float]) -> tuple[str, Sequence[int]]:
+def _order(task_and_another: tuple[Task, Component]) -> tuple[str, Sequence[int]]:
     """Return what the tasks of a level are sorted by: so the order of the effectors changes not even the rounding."""
     task, _ = task_and_another
     if isinstance(task, PositionTask):

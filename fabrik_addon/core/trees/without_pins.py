@@ -19,6 +19,7 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
 
     def held(first: Level, pulls: Level, most: int = TREE_STEPS, most_damping: float = MOST_DAMPING) -> Ended:
         nonlocal steps
-        found = descend_held(stack.with_levels([first, pulls]), start, held_near, most, most_damping)
+        found = descend_held(replace(stack, levels=[first, pulls]), start, held_near, most, most_damping)
         steps += found.steps
         return found
 
