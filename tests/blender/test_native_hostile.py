@@ -154,6 +154,18 @@ def test_a_renamed_chain_keeps_its_rig() -> None:
     assert is_untouched(armature, MODES)
 
 
+def test_the_rig_of_a_chain_without_a_name_is_removed() -> None:
+    armature, chain = make_arm_rig()
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    chain.name = ""
+    before = len(bpy.data.objects)
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_rig_remove(keep_pose=False) == {"FINISHED"}
+    assert is_untouched(armature, MODES)
+    assert len(bpy.data.objects) == before
+    assert not bpy.data.node_groups
+
+
 def test_chains_that_exchange_their_names_keep_their_rigs() -> None:
     armature = rigs.make_armature([*rigs.tail_bones(2, "a"), *rigs.tail_bones(2, "b", at=(3, 0, 0))])
     for tip, x in (("a1", 0.8), ("b1", 3.8)):

@@ -47,7 +47,7 @@ def solvers_of(armature: Object) -> dict[str, Object]:
 def _held_by(armature: Object) -> list[Object]:
     """Return the solvers that an armature's chains hold; those of a copy are the original's until it has its own."""
     held = (chain.native_rig for chain in armature.fabrik.chains)  # type: ignore[attr-defined]
-    return [solver for solver in held if solver is not None and solver.parent == armature and solver.get(CHAIN)]
+    return [solver for solver in held if solver is not None and solver.parent == armature and CHAIN in solver]
 
 
 def solver_of(armature: Object, chain: FabrikChain) -> Object | None:
@@ -91,7 +91,7 @@ def unused_solvers() -> list[Object]:
     for obj in bpy.data.objects:
         if obj.pose is not None:
             used |= {*solvers_of(obj).values()}
-    found = (obj for obj in bpy.data.objects if obj.get(MARK) and obj.get(CHAIN) and obj.library is None)
+    found = (obj for obj in bpy.data.objects if obj.get(MARK) and obj.get(CHAIN) is not None and obj.library is None)
     return [obj for obj in found if obj not in used]
 
 
