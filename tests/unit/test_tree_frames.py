@@ -32,7 +32,7 @@ from fabrik_addon.core.optimise.weighted_solution import Descended
 from fabrik_addon.core.tasks.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
-from tests.unit.trees import y_tree
+from tests.unit.trees import tree_chain, y_tree
 
 FRAMES = 97
 ROUND = 48
@@ -42,7 +42,11 @@ ROOT_MOVES = Options(moves_root=True)
 
 def start(kind: str) -> StartTree:
     chain, pose = y_tree()
-    chain = replace(chain, starts=np.array([3, 3]))
+    starts = np.array([3, 3])
+    if "bent" in kind:  # two links of each arm, whose plane is kept
+        pose.positions[chain.tips - 1, 1] = -0.4
+        chain, starts = tree_chain(chain.parents.tolist(), chain.tips.tolist(), pose.positions), chain.tips - 2
+    chain = replace(chain, starts=starts)
     if "limits" in kind:
         lower, upper = np.full((len(chain.lengths), 3), -1.2), np.full((len(chain.lengths), 3), 1.1)
         lower[1], upper[1] = -np.inf, np.inf
@@ -85,7 +89,7 @@ def rotations(before: TreeSolution, after: TreeSolution) -> float:
     return float(angle_between(np.array(before.frames), np.array(after.frames)).max())
 
 
-@pytest.mark.parametrize("kind", ["free", "limits", "limits, rotations"])
+@pytest.mark.parametrize("kind", ["free", "bent", "limits", "limits, rotations"])
 def test_smooth_targets_are_reached_without_jumps_and_drift(kind: str) -> None:
     begin = start(kind)
     frames = [(begin, goals_at(begin, kind, number)) for number in range(FRAMES)]
@@ -111,7 +115,7 @@ def pinned_frames(kind: str, shift: Sequence[float] = (0.0, 0.0, 0.0)) -> list[t
     return frames
 
 
-@pytest.mark.parametrize("kind", ["free", "limits", "limits, poles", "limits, rotations"])
+@pytest.mark.parametrize("kind", ["free", "bent", "limits", "limits, poles", "limits, rotations"])
 def test_frames_of_a_tree_with_a_pin_are_those_that_are_solved_one_after_another(kind: str) -> None:
     frames = pinned_frames(kind)
     found = solve_tree_frames(frames, ROOT_MOVES)
