@@ -32,7 +32,7 @@ from fabrik_addon.core.tasks.task_loss import OF_CHAINS
 from fabrik_addon.core.trees import without_pins
 from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
 from fabrik_addon.core.trees.solution import TreeSolution
-from tests.unit.chains import Array, pose_of, quaternion, seeds, unit
+from tests.unit.chains import Array, matrix, pose_of, quaternion, seeds, unit
 from tests.unit.trees import (
     leg_with_foot,
     posed,
@@ -194,20 +194,47 @@ def test_a_knee_bends_as_it_did_whatever_hangs_below_it(way: list[float], is_pin
     np.testing.assert_allclose(solved.pose.positions[1], alone[1], atol=0.02)
 
 
-def test_a_knee_has_no_plane_to_keep_where_the_leg_is_straight_or_where_a_pole_or_limits_say_it() -> None:
+def test_a_knee_has_no_plane_to_keep_where_the_leg_is_straight_or_where_a_pole_a_rotation_or_limits_say_it() -> None:
     chain, pose = leg_with_foot()
     goals = Goals(pose.positions[chain.tips] + [0.0, 0.0, 0.2])
     straight = Pose(pose.positions * [1.0, 0.0, 1.0], pose.rotations)
     lengths = np.linalg.norm(np.diff(straight.positions, axis=0, prepend=straight.positions[:1]), axis=1)
-    least = np.full((4, 3), -1.0)
-    poles = replace(goals, poles=np.full((2, 3), 2.0), with_poles=np.array([True, False]))
+    least, first, second = np.full((4, 3), -1.0), np.array([True, False]), np.array([False, True])
+    poles = replace(goals, poles=np.full((2, 3), 2.0), with_poles=first)
+    nested = replace(chain, starts=np.array([0, 0]))
     for other, start, desired, kept in (
         (chain, pose, goals, 1),
+        (nested, pose, goals, 1),
+        (nested, pose, replace(goals, rotations=pose.rotations[:2], with_rotations=second), 1),
         (replace(chain, lengths=lengths), straight, goals, 0),
         (chain, pose, poles, 0),
+        (nested, pose, replace(poles, rotations=pose.rotations[:2], with_rotations=second), 0),
+        (chain, pose, replace(goals, rotations=pose.rotations[:2], with_rotations=first), 0),
         (replace(chain, lower=least, upper=-least), pose, goals, 0),
     ):
-        assert len(problem_of_goals(start_tree(other, start), desired, Options()).preferences) == kept
+        preferences = problem_of_goals(start_tree(other, start), desired, Options()).preferences
+        assert sum(weight > 0.0 for _, weight in preferences) == kept
+
+
+@pytest.mark.parametrize("is_pinned", (False, True))
+def test_a_kept_plane_keeps_no_target_away(is_pinned: bool) -> None:
+    """The foot, whose ankle is locked, is at its target where the leg rolls about the line from hip to ankle."""
+    chain, pose = leg_with_foot(0.2)
+    bounds = np.full((4, 3), np.inf)
+    bounds[2] = 0.0
+    chord = unit(pose.positions[2] - pose.positions[0])
+    rolled = matrix(np.array([np.cos(0.6), *(np.sin(0.6) * chord)]))
+    targets = pose.positions[0] + (pose.positions[chain.tips] - pose.positions[0]) @ rolled.T
+    pinned = np.array([True, False]) if is_pinned else None
+    solved = solve(replace(chain, lower=-bounds, upper=bounds), pose, Goals(targets, pinned=pinned))
+    assert (solved.status == REACHED).all()
+
+
+def test_a_body_that_is_moved_as_a_whole_keeps_its_bends() -> None:
+    chain, pose = leg_with_foot()
+    moved = solve(chain, pose, Goals(pose.positions[chain.tips] + 0.5), Options(moves_root=True)).pose
+    bend = moved.positions[1] - 0.5 * (moved.positions[0] + moved.positions[2])
+    assert abs(np.arctan2(bend[0], -bend[1])) < 0.1
 
 
 @settings(max_examples=40)

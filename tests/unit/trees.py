@@ -65,9 +65,9 @@ def standing_body() -> tuple[Chain, Pose]:
     return tree_chain(parents, [7, 8, 10], positions), pose
 
 
-def leg_with_foot() -> tuple[Chain, Pose]:
-    """A leg with its knee a little in front, which is -Y, and a foot with an effector of its own below it."""
-    positions = np.array([[0.0, 0.0, 0.9], [0.0, -0.03, 0.5], [0.0, 0.02, 0.08], [0.0, -0.12, 0.02]])
+def leg_with_foot(knee: float = 0.03) -> tuple[Chain, Pose]:
+    """A leg with its knee in front, which is -Y, by a distance, and a foot with an effector of its own below it."""
+    positions = np.array([[0.0, 0.0, 0.9], [0.0, -knee, 0.5], [0.0, 0.02, 0.08], [0.0, -0.12, 0.02]])
     chain = tree_chain([-1, 0, 1, 2], [2, 3], positions, starts=np.array([0, 2]))
     return chain, Pose(positions, np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)))
 

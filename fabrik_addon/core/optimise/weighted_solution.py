@@ -7,7 +7,7 @@
 2. Residuals of positions, rotations and points at the floor that are short by then (``Firmness.nearly_met``) are
    brought to 0 by short steps, longer ones are shortened by a share that falls with their length (``exact_goals``), so
    that the pose stays a continuous function of the targets (``exact_steps``). Looks keep the residuals that they have;
-   poles, swivels and balance are left out of these steps.
+   poles, preferences and balance are left out of these steps.
 3. Chains with pins and a root that moves: where targets are within reach, and rotations and poles keep them away by
    more than ``Firmness.most_away``, a second descent is without rotations and poles, and the steps of 2 bring the
    targets to where that descent has brought them (``exact_goals.to_meet``).

@@ -40,7 +40,7 @@ class TaskStack:
     """Tasks with their weights within their level; the first level comes before all others. Of many poses tasks and
     weights have arrays (F,) where those of one pose have floats (``batched_descent``)."""
     preferences: Sequence[tuple[Task, Component]] = ()
-    """Tasks with their weights beside the posture task, for a descent by weight."""
+    """Tasks with their weights beside the posture task, below all levels."""
 
     @property
     def tree(self) -> Tree:

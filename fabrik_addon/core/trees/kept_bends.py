@@ -6,10 +6,11 @@ The posture task alone doesn't hold a bend: where a foot of Rigify's human is le
 limits and poles, thigh and foot rotate less in all with the knee bent backward than with the knee bent forward.
 
 So the direction in which such a chain bends in the pose at hand, across its chord from root to tip, is carried along by
-the shortest rotation from the chord to the line from the root to where the tip is brought: a function of the target
-alone. A pole far away in that direction is a preference beside the posture task (``TaskStack.preferences``), after all
-targets, rotations and poles. Its weight falls to 0 where that direction turns fast with the target: near the root, and
-in the direction opposite to the chord, where each direction across is as near.
+the shortest rotation from the chord to the line from the root to where the tip is brought: for one pose at hand, a
+function of targets and rotations alone. A pole far away in that direction is a preference beside the posture task
+(``TaskStack.preferences``), with a force that is less than those of targets and rotations. Its weight falls to 0
+where the direction turns fast with the target, near the root and opposite to the chord, where each direction across is
+as near, and where it turns fast with the pose at hand, of a chain that is nearly straight or bends to both sides.
 """
 
 import math
@@ -20,7 +21,6 @@ from ..math.operations import SCALAR, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import add, dot, relative_to, scale
 from ..model.tree_start import StartTree
-from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_task import POLE_ROUNDING, ZIGZAG, PoleTask
 from ..tasks.position_task import PositionTask
 
@@ -30,9 +30,13 @@ the plane a knee has two minima up to 45 degrees beside it with 100: one of 50 s
 (bench row "body-paths", no limits, no poles, beyond) had a step with 16 times the median step's largest rotation, with
 300 and more 1.1 times. With 1000 one of 300 feasible poses of random trees was missed that others reach."""
 
-LEAST_KEPT = 3e-3
-"""Distance of the bend from the chord, and length of the chord, in the tree's units, below which a chain has no plane
-in which it bends."""
+NO_BEND, WHOLE_BEND = 1e-4, 1e-3
+"""Distances of the bend from the chord, in the tree's units, up to which a chain has no plane in which it bends, and
+from which on it has one. A knee of 0.003 in front of a leg is a usual rest pose."""
+
+NO_ZIGZAG = 0.5
+"""Distance of the inner joints' sum from the chord, over the sum of their distances, from which on a bend has all of
+its weight; up to ``ZIGZAG`` it has none."""
 
 NEAR_ROOT = 0.1
 """Distance of the target from the chain's root, in the tree's units, below which the weight falls."""
@@ -44,43 +48,75 @@ FAR = 100.0
 def kept_bends(
     start: StartTree,
     positions: Sequence[PositionTask],
-    rotations: dict[int, OrientationTask],
-    with_pole: Collection[int],
+    oriented: dict[int, Quaternion],
+    poles: Collection[PoleTask],
+    shift: Vector,
 ) -> list[tuple[PoleTask, float]]:
     """Return the pole tasks, with their weights, by which chains without poles keep the planes in which they bend.
 
-    They are those of chains of two bones and more whose first bone has no limits, and carries no other effector than
-    those that the last bone carries, too.
+    They are those of chains of two bones and more whose first bone has no limits, and moves no other effector than
+    those that the last bone moves, too.
 
     Args:
         positions: position task of each effector.
-        rotations: orientation tasks, by effector.
-        with_pole: effectors whose chains have poles.
+        oriented: the frames that are goals of whole rotations, by bone.
+        poles: pole tasks; a chain that begins with the first bone of one of them has a pole.
+        shift: by which the roots of the chains are expected to move, in the tree's units.
     """
-    chain, structure, found = start.chain, start.tree.structure, list[tuple[PoleTask, float]]()
-    carried = [structure.above[position.joint] for position in positions]
-    for number, position in enumerate(positions):
-        if number in with_pole or position.target is None:
+    structure, found = start.tree.structure, list[tuple[PoleTask, float]]()
+    moved = [
+        structure.above[joint] for position in positions for joint in (position.joint, position.meets) if joint >= 0
+    ]
+    first_bones = {pole.joints[0] for pole in poles}
+    ends = zip(start.chain.start_joints, positions, strict=True)
+    for begin, position in sorted(ends, key=lambda end: end[1].joint):
+        if position.target is None:
             continue
-        way, target = start.way(chain.start_joints[number], position.joint), position.target
-        if number in rotations and rotations[number].axis is None and len(way) > 3:
-            way, target = before_last_link(start, way, target, rotations[number].frame)
-        if len(way) < 3 or not structure.limits[way[0]].is_free:
+        way, target = start.way(begin, position.joint), position.target
+        if len(way) > 2 and way[-2] in oriented:
+            way, target = before_last_link(start, way, target, oriented[way[-2]])
+        if len(way) < 3 or way[0] in first_bones or not structure.limits[way[0]].is_free:
             continue
-        if any(way[0] in above and way[-2] not in above for above in carried):
+        if any(way[0] in above and way[-2] not in above for above in moved):
             continue
-        task = PoleTask(way, target, 0.0, POLE_ROUNDING)
-        bend, deviation = task.deviations(start.placed)
-        root, bent = start.placed.joints[way[0]], task.arc(start.placed).bend
-        aim = relative_to(target, root, 1.0)
-        distance = math.hypot(*aim)
-        if min(bend, bent.chord) < LEAST_KEPT or bend < ZIGZAG * deviation or not distance:
-            continue
-        direction = rotate(from_to(SCALAR, bent.e, aim, bent.u), bent.u)
-        t = max(0.0, min(1.0, 1.0 + float(dot(bent.e, aim)) / distance, distance / NEAR_ROOT))
-        kept = replace(task, pole=add(root, scale(direction, FAR)))
-        found.append((kept, KEPT_BEND_WEIGHT * t * t * (3.0 - 2.0 * t)))
+        first_bones.add(way[0])
+        found.append(_kept_bend(start, way, relative_to(target, shift, 1.0)))
     return found
+
+
+def _kept_bend(start: StartTree, way: Sequence[int], target: Vector) -> tuple[PoleTask, float]:
+    """Return the pole task of a chain with its weight, which may be 0."""
+    task = PoleTask(way, target, 0.0, POLE_ROUNDING)
+    bend, deviation = task.deviations(start.placed)
+    root, bent = start.placed.joints[way[0]], task.arc(start.placed).bend
+    aim = relative_to(target, root, 1.0)
+    distance = math.hypot(*aim)
+    if min(bend, float(bent.chord), distance) <= NO_BEND:
+        return task, 0.0
+    t = min(
+        1.0 + float(dot(bent.e, aim)) / distance,
+        distance / NEAR_ROOT,
+        (bend - NO_BEND) / (WHOLE_BEND - NO_BEND),
+        (bend / deviation - ZIGZAG) / (NO_ZIGZAG - ZIGZAG),
+    )
+    t = max(0.0, min(1.0, t))
+    direction = rotate(from_to(SCALAR, bent.e, aim, bent.u), bent.u)
+    return replace(task, pole=add(root, scale(direction, FAR))), KEPT_BEND_WEIGHT * t * t * (3.0 - 2.0 * t)
+
+
+def mean_shift(start: StartTree, positions: Sequence[PositionTask], pinned: Sequence[bool]) -> Vector:
+    """Return the mean of the ways from pins to their targets, or without pins from all effectors to theirs.
+
+    A root that moves is expected to move by that: so a body that is moved as a whole, or whose pins are, keeps its
+    bends as they are.
+    """
+    ways = [
+        relative_to(position.target, start.placed.joints[position.joint], 1.0)
+        for position, is_pinned in zip(positions, pinned, strict=True)
+        if position.target is not None and (is_pinned or not any(pinned))
+    ]
+    x, y, z = (sum(parts) / len(ways) for parts in zip(*ways, strict=True)) if ways else (0.0, 0.0, 0.0)
+    return x, y, z
 
 
 def before_last_link(start: StartTree, way: list[int], target: Vector, frame: Quaternion) -> tuple[list[int], Vector]:

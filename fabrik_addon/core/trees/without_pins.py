@@ -114,6 +114,8 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     4. All tasks are weighed against each other and against the posture task (``weighted_descent``), from where the last
        of the stages before has ended, but for stage 2 with poles or rotations. From a start that isn't the solution of
        the frame before they weigh less at first (``Firmness.from_far``).
+    5. Where kept bends (``kept_bends``) leave a target unmet that could be met by itself, targets, poles and rotations
+       are held from there, without kept bends, near that pose; that pose is taken if all are met.
 
     Args:
         previous: the solution of the frame before, where it is the start.
@@ -156,7 +158,12 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     weighed = weighed._replace(forces=weighed.forces[order])
     ended = met_exactly(together, weighed, OF_TREES, reference, None)
     by_weight = ended.state if problem.is_done(ended.state) else ended.by_weight
-    return ended._replace(steps=steps + ended.steps, by_weight=by_weight)
+    ended = ended._replace(steps=steps + ended.steps, by_weight=by_weight)
+    if problem.preferences and not beyond and not problem.is_met(ended.state):
+        alone = descend_held(stack.with_levels([[*within, *others]]), ended.state, ended.state, NEAR_STEPS)
+        if problem.is_done(alone.state):
+            return ended._replace(state=alone.state, steps=ended.steps + alone.steps)
+    return ended
 
 
 def _starts(
