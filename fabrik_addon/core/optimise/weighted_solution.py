@@ -9,8 +9,8 @@
    that the pose stays a continuous function of the targets (``exact_steps``). Looks keep the residuals that they have;
    poles, preferences and balance are left out of these steps.
 3. Chains with pins and a root that moves: where targets are within reach, and rotations and poles keep them away by
-   more than ``Firmness.most_away``, a second descent is without rotations and poles, and the steps of 2 bring the
-   targets to where that descent has brought them (``exact_goals.to_meet``).
+   more than ``Firmness.most_away``, a second descent is without rotations, poles and preferences, and the steps of 2
+   bring the targets to where that descent has brought them (``exact_goals.to_meet``).
 4. The first level, pins and planted feet, is met to ``EXACT_ENOUGH`` (``with_first_level_met``).
 """
 
@@ -167,6 +167,6 @@ def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) 
 
 
 def of_targets_alone(stack: TaskStack, start: State, reference: State, firmness: Firmness) -> Ended:
-    """Descend as ``least_cost`` does, without rotations and poles: where the targets can be (``to_meet``)."""
+    """Descend as ``least_cost`` does, without rotations, poles and preferences: where targets can be (``to_meet``)."""
     alone = stack.with_levels(stack.levels[:-1])
     return least_cost(alone, start, reference, TREE_STEPS, firmness, NEAR)
