@@ -11,16 +11,23 @@ function of targets and rotations alone. A pole far away in that direction is a 
 (``TaskStack.preferences``), with a force that is less than those of targets and rotations. Its weight falls to 0
 where the direction turns fast with the target, near the root and opposite to the chord, where each direction across is
 as near, and where it turns fast with the pose at hand, of a chain that is nearly straight or bends to both sides.
+
+A chain with a pole keeps its plane where the pole has no side, near the line from the root to the target: the weight is
+1 - f of it, with f of ``pole_arc`` at the target. On 7 of 20 closed paths on which a foot of Rigify's human without
+limits is led past the pole of its knee (bench row "body-paths") a bone rotated by up to 12.7 times the median step's
+largest rotation in one step without that, with it by at most 1.5 times; within limits on 4 of 40, and on 2. A chain
+that bends away from its pole in the pose at hand keeps nothing.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..math.operations import SCALAR, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.vectors import add, dot, relative_to, scale
 from ..model.tree_start import StartTree
+from ..tasks.pole_arc import pole_arc
 from ..tasks.pole_task import POLE_ROUNDING, ZIGZAG, PoleTask
 from ..tasks.position_task import PositionTask
 
@@ -49,25 +56,25 @@ def kept_bends(
     start: StartTree,
     positions: Sequence[PositionTask],
     oriented: dict[int, Quaternion],
-    poles: Collection[PoleTask],
+    poles: Iterable[PoleTask],
     shift: Vector,
 ) -> list[tuple[PoleTask, float]]:
-    """Return the pole tasks, with their weights, by which chains without poles keep the planes in which they bend.
+    """Return the pole tasks, with their weights, by which chains keep the planes in which they bend.
 
-    They are those of chains of two bones and more whose first bone has no limits, and moves no other effector than
-    those that the last bone moves, too.
+    They are those of chains of two bones and more whose first bone has a pole or no limits, and moves no other effector
+    than those that the last bone moves, too. Beside a pole only those with a weight.
 
     Args:
         positions: position task of each effector.
         oriented: the frames that are goals of whole rotations, by bone.
-        poles: pole tasks; a chain that begins with the first bone of one of them has a pole.
+        poles: the chains' own pole tasks; one is that of each chain which begins with its first bone.
         shift: by which the roots of the chains are expected to move, in the tree's units.
     """
     structure, found = start.tree.structure, list[tuple[PoleTask, float]]()
     moved = [
         structure.above[joint] for position in positions for joint in (position.joint, position.meets) if joint >= 0
     ]
-    first_bones = {pole.joints[0] for pole in poles}
+    pole_of, first_bones = {pole.joints[0]: pole for pole in poles}, set[int]()
     ends = zip(start.chain.start_joints, positions, strict=True)
     for begin, position in sorted(ends, key=lambda end: end[1].joint):
         if position.target is None:
@@ -75,16 +82,19 @@ def kept_bends(
         way, target = start.way(begin, position.joint), position.target
         if len(way) > 2 and way[-2] in oriented:
             way, target = before_last_link(start, way, target, oriented[way[-2]])
-        if len(way) < 3 or way[0] in first_bones or not structure.limits[way[0]].is_free:
+        is_free = way[0] in pole_of or structure.limits[way[0]].is_free
+        if len(way) < 3 or way[0] in first_bones or not is_free:
             continue
         if any(way[0] in above and way[-2] not in above for above in moved):
             continue
         first_bones.add(way[0])
-        found.append(_kept_bend(start, way, relative_to(target, shift, 1.0)))
+        task, weight = _kept_bend(start, way, relative_to(target, shift, 1.0), pole_of.get(way[0]))
+        if weight or way[0] not in pole_of:  # beside a pole it mostly has none, and would cost the time of a pole
+            found.append((task, weight))
     return found
 
 
-def _kept_bend(start: StartTree, way: Sequence[int], target: Vector) -> tuple[PoleTask, float]:
+def _kept_bend(start: StartTree, way: Sequence[int], target: Vector, pole: PoleTask | None) -> tuple[PoleTask, float]:
     """Return the pole task of a chain with its weight, which may be 0."""
     task = PoleTask(way, target, 0.0, POLE_ROUNDING)
     bend, deviation = task.deviations(start.placed)
@@ -101,7 +111,12 @@ def _kept_bend(start: StartTree, way: Sequence[int], target: Vector) -> tuple[Po
     )
     t = max(0.0, min(1.0, t))
     direction = rotate(from_to(SCALAR, bent.e, aim, bent.u), bent.u)
-    return replace(task, pole=add(root, scale(direction, FAR))), KEPT_BEND_WEIGHT * t * t * (3.0 - 2.0 * t)
+    left = 1.0
+    if pole is not None:
+        seen = relative_to(pole.pole, root, 1.0)
+        fade = float(pole_arc(SCALAR, (direction, aim, seen), 0.0, 0.0, pole.fade).fade)
+        left = 1.0 - fade if pole.off(start.placed) <= 0.5 * math.pi else 0.0
+    return replace(task, pole=add(root, scale(direction, FAR))), left * KEPT_BEND_WEIGHT * t * t * (3.0 - 2.0 * t)
 
 
 def mean_shift(start: StartTree, positions: Sequence[PositionTask], pinned: Sequence[bool]) -> Vector:
