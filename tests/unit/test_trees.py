@@ -230,6 +230,22 @@ def test_a_kept_plane_keeps_no_target_away(is_pinned: bool) -> None:
     assert (solved.status == REACHED).all()
 
 
+@pytest.mark.parametrize("tilt", (-0.15, -0.05, 0.05, 0.15))
+def test_a_pinned_foot_that_is_led_past_the_pole_of_its_knee_doesnt_turn_it_over(tilt: float) -> None:
+    """Where the pole has no side the knee was on one side in one step, and on the other one in the next."""
+    chain, pose = leg_with_foot()
+    start, previous, frames = start_tree(chain, pose), None, []
+    poles, with_poles = np.array([[0.0, -2.0, 0.9], [0.0, 0.0, 0.0]]), np.array([True, False])
+    for angle in np.linspace(-1.4, 1.4, 61):
+        ankle = pose.positions[0] + 0.6 * unit([np.sin(angle), -np.cos(angle), tilt])
+        targets = np.array([ankle, [*ankle, 0.0, -0.14, -0.06]])
+        goals = Goals(targets, poles=poles, with_poles=with_poles, pinned=np.array([False, True]))
+        previous = solve_tree_components(start, goals, Options(), previous)
+        assert max(previous.error) <= 1e-4
+        frames.append(np.array(previous.frames))
+    assert max(np.degrees(angle_between(*pair).max()) for pair in itertools.pairwise(frames)) <= 60.0
+
+
 def test_a_body_that_is_moved_as_a_whole_keeps_its_bends() -> None:
     chain, pose = leg_with_foot()
     moved = solve(chain, pose, Goals(pose.positions[chain.tips] + 0.5), Options(moves_root=True)).pose
