@@ -238,7 +238,7 @@ def test_a_pinned_foot_that_is_led_past_the_pole_of_its_knee_doesnt_turn_it_over
     poles, with_poles = np.array([[0.0, -2.0, 0.9], [0.0, 0.0, 0.0]]), np.array([True, False])
     for angle in np.linspace(-1.4, 1.4, 61):
         ankle = pose.positions[0] + 0.6 * unit([np.sin(angle), -np.cos(angle), tilt])
-        targets = np.array([ankle, [*ankle, 0.0, -0.14, -0.06]])
+        targets = np.array([ankle, ankle + np.array([0.0, -0.14, -0.06])])
         goals = Goals(targets, poles=poles, with_poles=with_poles, pinned=np.array([False, True]))
         previous = solve_tree_components(start, goals, Options(), previous)
         assert max(previous.error) <= 1e-4
