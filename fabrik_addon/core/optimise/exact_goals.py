@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..math.operations import Component
+from ..math.smooth_step import smooth_step
 from ..model.tree_state import State
 from ..tasks.balance_task import BalanceTask
 from ..tasks.look_at_task import LookAtTask
@@ -96,7 +97,7 @@ def to_meet(stack: TaskStack, state: State, firmness: Firmness, nearer: State | 
     share = 0.0
     if nearer is not None:
         here, there = (_target_lengths(stack, one) for one in (state, nearer))
-        share = _smooth_step(max(here), FAR_AWAY, AWAY) * _smooth_step(
+        share = smooth_step(max(here), FAR_AWAY, AWAY) * smooth_step(
             math.hypot(*there) / math.hypot(*here), 1.0, NEARER
         )
     if nearer is None or share == 0.0:
@@ -153,12 +154,6 @@ def _target_lengths(stack: TaskStack, state: State) -> list[float]:
     return [math.hypot(*task.residual(state.placed)) for task, _ in _target_tasks(stack)]
 
 
-def _smooth_step(value: float, none: float, all_of_it: float) -> float:
-    """Return 0 at ``none`` and before, 1 at ``all_of_it`` and after, ``t^2 (3 - 2 t)`` at a share t of the way."""
-    t = min(1.0, max(0.0, (value - none) / (all_of_it - none)))
-    return t * t * (3.0 - 2.0 * t)
-
-
 def nearly_met(stack: TaskStack, state: State, firmness: Firmness) -> TaskStack:
     """Return the first level, and below it the tasks with targets at which a share of each residual is met."""
     levels: list[list[tuple[Task, Component]]] = [list(stack.levels[0])]
@@ -197,6 +192,6 @@ def _share_met(error: float, firmness: Firmness) -> float:
     if error >= far:
         return 0.0
     beyond = error / nearly_met - 1.0
-    fading = _smooth_step(error, far, nearly_met)
+    fading = smooth_step(error, far, nearly_met)
     length = 1.0 / (1.0 + (beyond / LENGTH_WIDTH) ** 2) + beyond / (1.0 + (beyond / SHARE_WIDTH) ** 2)
     return fading * length * nearly_met / error

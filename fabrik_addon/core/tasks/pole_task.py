@@ -31,10 +31,6 @@ Of 40 closed paths on which a foot of Rigify's human, the other one pinned, is l
 and 0.7, 3 with 0.2 and 0.7. Without pins arms stay on their poles' sides with 0 and 0.5, three of 200 don't with 0.2
 and 0.7 (bench row "trees")."""
 
-ZIGZAG = 0.3
-"""Distance of the inner joints' sum from the chord, over the sum of their distances, below which a chain bends to both
-sides alternately, and its bend has no direction."""
-
 
 @dataclass(frozen=True)
 class PoleTask:

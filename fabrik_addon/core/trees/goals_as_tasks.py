@@ -24,7 +24,7 @@ from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_task import POLE_FADE, POLE_FADE_BESIDE_PINS, POLE_ROUNDING, PoleTask
 from ..tasks.position_task import PositionTask
 from ..tasks.swivel_task import SWIVEL_WEIGHT, swivel_task
-from .kept_bends import before_last_link, kept_bends, mean_shift
+from .kept_bends import before_last_link, kept_bends
 from .reach import excess_over_reach, lengths_between
 from .tree_problem import UNSEEN_ANGLE, TreeProblem
 
@@ -80,9 +80,9 @@ def problem_of_goals(start: StartTree, goals: Goals, options: Options) -> TreePr
         excess > tolerance or soft
         for excess, tolerance, soft in zip(targets_beyond_reach, tolerances, eased, strict=True)
     ]
-    is_one_or_body = chain.is_plain or goals.priorities is not None
-    oriented = {task.bone: task.frame for task in rotations.values() if task.axis is None}
-    shift = mean_shift(start, positions, pinned) if options.moves_root else (0.0, 0.0, 0.0)
+    kept: list[tuple[PoleTask, float]] = []
+    if not chain.is_plain and goals.priorities is None:
+        kept = kept_bends(start, positions, rotations.values(), poles.values(), pinned, options.moves_root)
     problem = TreeProblem(
         start=start,
         uneased=uneased,
@@ -98,7 +98,7 @@ def problem_of_goals(start: StartTree, goals: Goals, options: Options) -> TreePr
         moves_root=options.moves_root,
         is_weighed=is_weighed(chain, goals),
         goals=goals,
-        preferences=[] if is_one_or_body else kept_bends(start, positions, oriented, poles.values(), shift),
+        preferences=kept,
     )
     return _with_body_tasks(problem)
 

@@ -26,11 +26,14 @@ from dataclasses import replace
 
 from ..math.operations import SCALAR, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
+from ..math.smooth_step import smooth_step
 from ..math.vectors import add, dot, relative_to, scale
 from ..model.tree_start import StartTree
+from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_arc import pole_arc
-from ..tasks.pole_task import POLE_ROUNDING, ZIGZAG, PoleTask
+from ..tasks.pole_task import POLE_ROUNDING, PoleTask
 from ..tasks.position_task import PositionTask
+from .pole_sides import WRONG_SIDE, ZIGZAG
 
 KEPT_BEND_WEIGHT = 500.0
 """Weight of the squared residual of a kept bend beside the posture task. Where the posture task pulls to both sides of
@@ -56,9 +59,10 @@ FAR = 100.0
 def kept_bends(
     start: StartTree,
     positions: Sequence[PositionTask],
-    oriented: dict[int, Quaternion],
+    rotations: Iterable[OrientationTask],
     poles: Iterable[PoleTask],
-    shift: Vector,
+    pinned: Sequence[bool],
+    moves_root: bool,
 ) -> list[tuple[PoleTask, float]]:
     """Return the pole tasks, with their weights, by which chains keep the planes in which they bend.
 
@@ -68,14 +72,17 @@ def kept_bends(
 
     Args:
         positions: position task of each effector.
-        oriented: the frames that are goals of whole rotations, by bone.
+        rotations: those of bones whose whole frames are goals hold these bones.
         poles: the chains' own pole tasks; one is that of each chain which begins with its first bone.
-        shift: by which the roots of the chains are expected to move, in the tree's units.
+        pinned: which effectors are pinned.
+        moves_root: whether roots move: then they are expected to move by the mean way of the pins (``_mean_shift``).
     """
     structure, found = start.tree.structure, list[tuple[PoleTask, float]]()
     moved = [
         structure.above[joint] for position in positions for joint in (position.joint, position.meets) if joint >= 0
     ]
+    oriented = {task.bone: task.frame for task in rotations if task.axis is None}
+    shift = _mean_shift(start, positions, pinned) if moves_root else (0.0, 0.0, 0.0)
     pole_of, first_bones = {pole.joints[0]: pole for pole in poles}, set[int]()
     ends = zip(start.chain.start_joints, positions, strict=True)
     for begin, position in sorted(ends, key=lambda end: end[1].joint):
@@ -106,23 +113,22 @@ def _kept_bend(start: StartTree, way: Sequence[int], target: Vector, pole: PoleT
     distance = math.hypot(*aim)
     if min(bend, float(bent.chord), distance) <= NO_BEND:
         return task, 0.0
-    t = min(
+    share = min(
         1.0 + float(dot(bent.e, aim)) / distance,
         distance / NEAR_ROOT,
         (bend - NO_BEND) / (WHOLE_BEND - NO_BEND),
         (bend / deviation - ZIGZAG) / (NO_ZIGZAG - ZIGZAG),
     )
-    t = max(0.0, min(1.0, t))
     direction = rotate(from_to(SCALAR, bent.e, aim, bent.u), bent.u)
-    left = 1.0
+    weight = KEPT_BEND_WEIGHT * smooth_step(share, 0.0, 1.0)
     if pole is not None:
         seen = relative_to(pole.pole, root, 1.0)
         fade = float(pole_arc(SCALAR, (direction, aim, seen), 0.0, 0.0, pole.fade).fade)
-        left = 1.0 - fade if pole.off(start.placed) <= 0.5 * math.pi else 0.0
-    return replace(task, pole=add(root, scale(direction, FAR))), left * KEPT_BEND_WEIGHT * t * t * (3.0 - 2.0 * t)
+        weight *= 1.0 - fade if pole.off(start.placed) <= WRONG_SIDE else 0.0
+    return replace(task, pole=add(root, scale(direction, FAR))), weight
 
 
-def mean_shift(start: StartTree, positions: Sequence[PositionTask], pinned: Sequence[bool]) -> Vector:
+def _mean_shift(start: StartTree, positions: Sequence[PositionTask], pinned: Sequence[bool]) -> Vector:
     """Return the mean of the ways from pins to their targets, or without pins from all effectors to theirs.
 
     A root that moves is expected to move by that: so a body that is moved as a whole, or whose pins are, keeps its

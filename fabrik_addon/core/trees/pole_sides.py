@@ -16,11 +16,15 @@ from ..math.vectors import relative_to
 from ..model.euler_joint import coordinates_within, own_rotation
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
-from ..tasks.pole_task import ZIGZAG, PoleTask
+from ..tasks.pole_task import PoleTask
 from .tree_problem import TreeProblem
 
 WRONG_SIDE = 0.5 * math.pi
 """Angle (radians) between bend and pole beyond which a chain bends to the wrong side."""
+
+ZIGZAG = 0.3
+"""Distance of the inner joints' sum from the chord, over the sum of their distances, below which a chain bends to both
+sides alternately, and its bend has no direction."""
 
 LEAST_BENT, WELL_BENT = 0.003, 0.03
 """``f h`` of a chain (``PoleTask.arc``), in the tree's units, from which the chain is rotated to its pole as a whole:

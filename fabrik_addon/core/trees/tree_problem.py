@@ -80,7 +80,7 @@ class TreeProblem:
     look_at: LookAtTask | None = None
     """Of a body whose head looks at a point."""
     preferences: Sequence[tuple[PoleTask | SwivelTask, float]] = ()
-    """Tasks with their weights beside the posture task: bends that chains without poles keep, or swivels of arms."""
+    """Tasks with their weights beside the posture task: bends that chains keep, or swivels of arms."""
 
     @property
     def has_far_target(self) -> bool:
