@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -15,7 +16,8 @@ from mathutils import Quaternion, Vector
 from fabrik_addon.blender.bodies.body_floor import sole_points_of
 from fabrik_addon.blender.bodies.planted_feet import upward
 from fabrik_addon.blender.drag.body_drag import BodyDrag
-from tests.blender.rigs import metarig, update
+from fabrik_addon.core.body.posture import PINNED
+from tests.blender.rigs import enter_pose_mode, metarig, update
 from tests.blender.test_body import PIN_DISTANCE, angle, frame, height, make_body, own_rotations, place, pull
 
 
@@ -154,3 +156,23 @@ def test_a_pinned_hand_with_slack_stays_within_it() -> None:
     pull(armature, "Chest", (-0.2, -0.2, -0.1))
     away = (place(armature, "Hand.R") - at).length
     assert 0.05 < away < 0.1 + 1e-3, "in lengths of the world"
+
+
+def test_feet_whose_tails_an_importer_made_up_stand_on_their_soles(tmp_path: Path) -> None:
+    """The importer's tails of feet are a quarter of the height under the soles: no foot was planted, hips took them."""
+    bpy.ops.preferences.addon_enable(module="io_anim_bvh")
+    armature = metarig("human_metarig")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.export_anim.bvh(filepath=str(tmp_path / "human.bvh"), frame_start=1, frame_end=2)
+    bpy.data.objects.remove(armature)
+    bpy.ops.import_anim.bvh(filepath=str(tmp_path / "human.bvh"), global_scale=0.01, axis_forward="Y", axis_up="Z")
+    armature = bpy.context.object
+    enter_pose_mode(armature)
+    body, size = make_body(armature), height(armature)
+    assert [handle.name for handle in body.handles if handle.priority == PINNED] == ["Foot.L", "Foot.R"]
+    assert lowest(armature) > armature.pose.bones["heel.02.L"].head.z - 0.05 * size
+    feet = {name: place(armature, name) for name in ("Foot.L", "Foot.R")}
+    hips = pull(armature, "Hips", (0.0, 0.0, -0.05 * size))
+    assert (place(armature, "Hips") - hips).length < PIN_DISTANCE * size
+    for name, foot in feet.items():
+        assert (place(armature, name) - foot).length < PIN_DISTANCE * size, name

@@ -16,8 +16,9 @@ from ...core.body.part import Role
 from ...core.body.posture import PULLED
 from ..bones.ancestors import with_ancestors
 from ..bones.armature_bones import with_bones_below
-from ..rig.body_properties import body_of
+from ..rig.body_properties import body_of, roles_of
 from ..rig.targets_and_poles import armature_to_world
+from .part_ends import ends_at_rest
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -89,15 +90,15 @@ def sole_points_of(armature: Object, up: Vector) -> list[tuple[PoseBone, Vector]
     They are below the ends of the bones of feet and toes, on the ground on which the body stands at rest, and the ends
     of the deforming bones that hang on these, such as markers of heels. The ground is at the lowest of all ends.
     """
-    bones = armature.pose.bones
+    bones, roles = armature.pose.bones, roles_of(armature)
     parts = [part for part in body_of(armature).parts if part.role in {Role.FOOT, Role.TOE} and part.bone in bones]
     feet = [bones[part.bone] for part in parts]
     below = {name for foot in feet for name in (one.name for one in with_bones_below(foot.bone)[1:] if one.use_deform)}
     others = [bones[name] for name in sorted(below - {foot.name for foot in feet})]
-    at_rest = [(bone, getattr(bone.bone, end)) for bone in (*feet, *others) for end in ("head_local", "tail_local")]
-    ground = min((end.dot(up) for _, end in at_rest), default=0.0)
+    at_rest = [(bone, end, bone in feet) for bone in (*feet, *others) for end in ends_at_rest(bone.bone, roles)]
+    ground = min((end.dot(up) for _, end, _ in at_rest), default=0.0)
     found = []
-    for number, (bone, end) in enumerate(at_rest):
-        point = end - (end.dot(up) - ground) * up if number < 2 * len(feet) else end
+    for bone, end, is_foot in at_rest:
+        point = end - (end.dot(up) - ground) * up if is_foot else end
         found.append((bone, bone.matrix @ (bone.bone.matrix_local.inverted() @ point)))
     return found

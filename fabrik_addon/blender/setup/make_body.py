@@ -16,6 +16,7 @@ from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
 from ..bodies.body_directions import keep_directions
 from ..bodies.body_look_at import LOOK_SETTINGS
+from ..bodies.part_ends import ends_at_rest, tail_at_rest
 from ..bones.overrides import bones_with_overrides
 from ..bones.rotation_channel import is_locked
 from ..rig.body_properties import ROLE_ITEMS, FabrikHandle, FabrikPart, body_of
@@ -360,13 +361,13 @@ class _Heights:
 
     def __init__(self, armature: Object, up: Vector, parts: Sequence[FabrikPart]) -> None:
         self._bones = {part.name: armature.pose.bones[part.bone].bone for part in parts}
+        self._names = {bone.name for bone in self._bones.values()}
         self._up = up
-        ends = [bone.head_local.dot(up) for bone in self._bones.values()]
-        ends += [bone.tail_local.dot(up) for bone in self._bones.values()]
+        ends = [end.dot(up) for bone in self._bones.values() for end in ends_at_rest(bone, self._names)]
         self._lowest, self._height = min(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
 
     def is_low(self, part: FabrikPart, at_tail: bool = False) -> bool:
         """Tell whether the head or tail of a part's bone stands on the ground."""
         bone = self._bones[part.name]
-        end = bone.tail_local if at_tail else bone.head_local
+        end = tail_at_rest(bone, self._names) if at_tail else bone.head_local
         return bool(end.dot(self._up) - self._lowest <= _ON_THE_GROUND * self._height)
