@@ -222,3 +222,13 @@ def resting_locks(bone: PoseBone) -> list[int]:
     if locked and any(abs(angles[axis]) > NO_ANGLE for axis in at_zero):
         return []
     return locked
+
+
+def is_hinge_by_locks(bone: PoseBone, limits: Limits) -> bool:
+    """Tell whether a bone's rotation locks leave a hinge, as its limits say (``limits_of``).
+
+    One locked Euler angle alone isn't the same as a limit about that axis.
+    """
+    locks = rotation_locks(bone)
+    still = [low == high == 0.0 for low, high in zip(*limits, strict=True)]
+    return sum(locks) == 2 and all(is_still for is_still, is_locked in zip(still, locks, strict=True) if is_locked)

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...core import FabrikError
 from ..animation.animated_settings import animated_paths, animated_settings, is_taken_away
-from ..bones.bone_limits import Angles, euler_limits_of, stiffness_of
-from ..bones.rotation_channel import has_locks, rotation_locks
+from ..bones.bone_limits import euler_limits_of, is_hinge_by_locks, stiffness_of
+from ..bones.rotation_channel import has_locks
 from ..rig.chain_bones import ChainBones
 from ..rig.connected_chains import chains_of_tree
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
@@ -26,7 +26,7 @@ from .find_rigs import is_stretching, solver_of, solvers_of, turned_by
 from .rest_chain import RestChain, read_rest_chain
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone, ViewLayer
+    from bpy.types import Object, ViewLayer
 
     from ..rig.properties import FabrikChain
 
@@ -154,7 +154,7 @@ def _check_limits(bones: ChainBones) -> None:
     for i in bones.free:
         bone = bones.bones[i]
         limits = None if bones.limits is None else bones.limits[i]
-        if has_locks(bone) and (limits is None or not _is_hinge_by_locks(bone, limits)):
+        if has_locks(bone) and (limits is None or not is_hinge_by_locks(bone, limits)):
             raise FabrikError(
                 f"some of the rotation of bone '{bone.name}' is locked, which a native rig can't carry: "
                 "unlock it, lock it altogether, or lock the axis in its Inverse Kinematics settings"
@@ -176,16 +176,6 @@ def _check_limits(bones: ChainBones) -> None:
                 f"bone '{bone.name}' has joint limits, and a native rig can't carry them together with Stretch: "
                 "disable one of them, or bake instead"
             )
-
-
-def _is_hinge_by_locks(bone: PoseBone, limits: tuple[Angles, Angles]) -> bool:
-    """Tell whether a bone's rotation locks leave a hinge, as the limits say that were read from them.
-
-    One locked Euler angle alone isn't the same as a limit about that axis.
-    """
-    locks = rotation_locks(bone)
-    still = [low == high == 0.0 for low, high in zip(*limits, strict=True)]
-    return sum(locks) == 2 and all(is_still for is_still, is_locked in zip(still, locks, strict=True) if is_locked)
 
 
 def _animated(armature: Object, settings: FabrikChain, rest: RestChain) -> list[str]:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Projection of a solved chain onto what its bones can do: axes that are locked, bones that are sheared or uneven.
 
-The solver takes every bone for a rigid link with a ball joint. Where a bone isn't, its channels give another rotation
-or another length than the solver found, and the tip is off its target. So, in this order:
+The solver takes every bone for a rigid link with a ball joint, perhaps within limits: a hinge that two locks at 0 leave
+is one of these (``is_hinge_by_locks``). Where a bone isn't, its channels give another rotation or another length than
+the solver found, and the tip is off its target. So, in this order:
 
 1. Links of bones that aren't rigid are aimed at the solution's, each in its parent frame.
 2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,

@@ -280,10 +280,11 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quatern
 
 def nearest_channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
     """Return the channels of the bones that rotate, nearest to those they were read with, locked values kept."""
-    if bones.has_locks:
-        return tuple([(bones.bones[i], locked_channel_for(bones.bones[i], rotations[i])) for i in bones.free])
     channels = []
     for i in bones.free:
+        if i in bones.locked:
+            channels.append((bones.bones[i], locked_channel_for(bones.bones[i], rotations[i])))
+            continue
         name, present = bones.channels[i]
         channels.append((bones.bones[i], (name, nearest_values(bones.modes[i], rotations[i], present))))
     return tuple(channels)
