@@ -470,6 +470,29 @@ def test_a_drag_of_an_arm_whose_elbow_two_locks_make_a_hinge_comes_back_to_its_p
     drag.cancel(bpy.context.view_layer)
 
 
+@pytest.mark.parametrize(
+    ("seed", "has_pole"), [*((seed, False) for seed in (1, 2, 21)), *((seed, True) for seed in (1, 2, 25, 31))]
+)
+def test_a_drag_of_a_chain_with_locks_comes_back_to_its_pose(seed: int, has_pole: bool) -> None:
+    """Each move went on from the move before alone: after one round poses were several degrees off."""
+    armature, chain, rng = tail_with_locks(seed)
+    if has_pole:
+        chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
+    update()
+    solve_twice(armature, chain)
+    start, bones = chain.target.location.copy(), bones_of(armature, chain)
+    along, across = (0.06 * chain.chain_count * Vector(random_direction(rng)) for _ in range(2))
+    drag = ChainDrag(bpy.context.view_layer, armature, Grab(chain.tip, chain=chain.name))
+    before = [bone.matrix.to_quaternion() for bone in bones]
+    for step in range(1, 61):
+        angle = 1e-4 + math.tau * step / 60.0  # where the drag started, the pose is that of its start anyway
+        drag.move(bpy.context.view_layer, start + math.sin(angle) * along + (1.0 - math.cos(angle)) * across)
+    assert distance_left(armature, chain) < 1e-4
+    after = [bone.matrix.to_quaternion() for bone in bones]
+    assert math.degrees(angle_between(np.array(before), np.array(after)).max()) < 0.5
+    drag.cancel(bpy.context.view_layer)
+
+
 def tail_with_locks(seed: int) -> tuple[Object, Any, np.random.Generator]:
     """Two to five bones in Euler angles, some of them locked, some without Inherit Rotation."""
     rng = np.random.default_rng([seed, 2])

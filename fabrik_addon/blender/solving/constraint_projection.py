@@ -17,12 +17,13 @@ the solver found, and the tip is off its target. So, in this order:
    3, and its solution is projected by steps 1 to 3, while each projection is nearer than the one before. The next solve
    takes the same steps, and mostly keeps the pose.
 
-A move of a drag starts steps 2 and 3 from the feasible pose of the move before, the first one from the pose at hand
-(``descended``). Where steps 2 and 3 don't reach the target, and a solve with steps 1 to 4 does, or comes to half of
-their error, the move has the pose of that solve. The same holds for frames of a bake between which the bones' own
-rotations don't change. With each move solved by steps 1 to 4 bones of 18 of 33 random chains with locks and a pole
-rotated in a move by more than 3 times the median move's largest rotation; now those of 9 of 35 do (of 40 chains, those
-that are at their targets at first).
+A move of a drag starts steps 2 and 3 from the feasible pose of the move before, the first one from the pose at hand,
+and rotates back toward the reference pose in what they leave free (``followed``): without that 27 of 34 random chains
+with locks were off their pose by more than half a degree after one round, with it two are. Where steps 2 and 3 don't
+reach the target, and a solve with steps 1 to 4 does, or comes to half of their error, the move has the pose of that
+solve. The same holds for frames of a bake between which the bones' own rotations don't change. With each move solved by
+steps 1 to 4 bones of 18 of 33 random chains with locks and a pole rotated in a move by more than 3 times the median
+move's largest rotation; now those of 9 of 35 do (of 40 chains, those that are at their targets at first).
 
 For the position alone the solver solves once: with up to 15 further solves, each from the feasible pose before, a chain
 of four sheared bones with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their
@@ -132,16 +133,11 @@ def project_onto_constraints(
     if not bones.is_rigid:
         rotations = _aimed_rotations(bones, solution, rotations)
     iterations, status = int(cast(int, solution.iterations)), int(cast(int, solution.status))
-    return descended(bones, goals, options, rotations, iterations, status)
+    return _descended(bones, goals, options, rotations, iterations, status)
 
 
-def descended(
-    bones: ChainBones,
-    goals: Goals,
-    options: Options,
-    rotations: Sequence[Quaternion],
-    iterations: int = 0,
-    status: int = Status.REACHED,
+def _descended(
+    bones: ChainBones, goals: Goals, options: Options, rotations: Sequence[Quaternion], iterations: int, status: int
 ) -> ProjectedPose:
     """Return the feasible pose to which steps 2 and 3 lead from own rotations of all bones.
 
@@ -149,12 +145,37 @@ def descended(
         iterations: of the solve that gave the rotations.
         status: of that solve.
     """
-    here = _feasible_pose_at(bones, goals.targets[0], rotations)
-    if here.error > 10.0 * _POSITION_PRECISION:
-        here = _least_squares(bones, goals.targets[0], options, here)
-    here = _toward_pole_and_rotation(bones, goals, options, here)
-    residual = Vector((here.length * here.residual).tolist())
-    return ProjectedPose(here.rotations, here.channels, here.error, iterations, status, residual)
+    here = _at_target(bones, goals.targets[0], options, rotations)
+    return _projected(_toward_pole_and_rotation(bones, goals, options, here), iterations, status)
+
+
+def _projected(pose: _FeasiblePose, iterations: int, status: int) -> ProjectedPose:
+    residual = Vector((pose.length * pose.residual).tolist())
+    return ProjectedPose(pose.rotations, pose.channels, pose.error, iterations, status, residual)
+
+
+def _at_target(bones: ChainBones, target: Array, options: Options, rotations: Sequence[Quaternion]) -> _FeasiblePose:
+    """Return the feasible pose of own rotations of all bones, with the tip brought to the target (3,) (step 2)."""
+    here = _feasible_pose_at(bones, target, rotations)
+    return here if here.error <= 10.0 * _POSITION_PRECISION else _least_squares(bones, target, options, here)
+
+
+def followed(bones: ChainBones, goals: Goals, options: Options, before: Sequence[Quaternion]) -> ProjectedPose:
+    """Return the feasible pose that goes on from that of the move before, rotated back toward the reference pose.
+
+    No bone rotates back by more than the largest rotation since the move before: a pose that came another way, over a
+    place beyond reach, returns step by step.
+
+    Args:
+        before: own rotations of all bones in the move before.
+    """
+    here = _at_target(bones, goals.targets[0], options, before)
+    off = _angle_off(bones, goals, here.rotations)
+    moved = float(np.abs(_rotation_vectors(bones, before, here.rotations)).max())
+    found = _toward_pole_and_rotation(bones, goals, options, here, moved)
+    if _angle_off(bones, goals, found.rotations) > max(POINTED, off):
+        found = _toward_pole_and_rotation(bones, goals, options, here)
+    return _projected(found, 0, Status.REACHED)
 
 
 def refined_projection(bones: ChainBones, goals: Goals, options: Options, found: ProjectedPose) -> ProjectedPose:
@@ -166,7 +187,7 @@ def refined_projection(bones: ChainBones, goals: Goals, options: Options, found:
     present = present_pose(bones, goals)
     if present is not None and not _is_nearer(bones, goals, options, found, present):
         if present.error > options.tolerance:
-            return descended(bones, goals, options, bones.rotations, found.iterations, found.status)
+            return _descended(bones, goals, options, bones.rotations, found.iterations, found.status)
         away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
         # Within the softness zone the desired tip is short of the target.
         if options.softness == 0.0 or away <= (1.0 - options.softness) * _joints(bones, present.rotations)[1]:
@@ -280,11 +301,16 @@ def _angles_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]
     off = [] if goals.poles is None else [_angle_to_pole(bones, goals, rotations)]
     if goals.rotations is not None:
         shown = bone_matrices(bones, rotations)[-1].to_quaternion()
-        w, *vector = (Quaternion(goals.rotations[0].tolist()) @ shown.inverted())[:]
-        sine = math.hypot(*vector)
-        angle = math.copysign(2.0 * math.atan2(sine, abs(w)), w)
-        off += [angle * part / max(sine, TINY) for part in vector]
+        off += _rotation_vector(Quaternion(goals.rotations[0].tolist()) @ shown.inverted())
     return off
+
+
+def _rotation_vector(q: Quaternion) -> list[float]:
+    """Return the rotation vector (radians) of a rotation, at most half a turn long."""
+    w, *vector = q[:]
+    sine = math.hypot(*vector)
+    angle = math.copysign(2.0 * math.atan2(sine, abs(w)), w)
+    return [angle * part / max(sine, TINY) for part in vector]
 
 
 def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
@@ -382,18 +408,27 @@ def _least_squares(
     return here
 
 
-def _toward_pole_and_rotation(bones: ChainBones, goals: Goals, options: Options, here: _FeasiblePose) -> _FeasiblePose:
+def _toward_pole_and_rotation(
+    bones: ChainBones, goals: Goals, options: Options, here: _FeasiblePose, back: float = 0.0
+) -> _FeasiblePose:
     """Rotate bend and last bone to pole and rotation while the tip stays at the target, within the tolerance.
 
-    With e the angles that they are off, A their Jacobian, J that of the tip, c ``_LEAST_ANGLE_DAMPING`` and
-    ``N = I - J^T (J J^T + c I)^-1 J``, a step is ``dq = -(A N)^T (A N (A N)^T + d I)^-1 e``; least squares on the
+    With e the angles that they are off, A their Jacobian, J that of the tip, c ``_LEAST_ANGLE_DAMPING``,
+    ``N = I - J^T (J J^T + c I)^-1 J`` and ``B = A N``, a step is ``dq = -B^T (B B^T + d I)^-1 e``; least squares on the
     position follow. The steps end where the model of one leaves more than ``POLE_GAIN |e|``.
+
+    The first step of a move of a drag also goes back toward the reference pose in what is left free then, by
+    ``N p - B^T (B B^T + c I)^-1 B N p`` with p the rotation vectors from the pose to the reference pose.
+
+    Args:
+        here: the feasible pose to start from.
+        back: largest rotation (radians) of a bone toward the reference pose.
     """
     off, damping = np.array(_angles_off(bones, goals, here.rotations)), _FIRST_DAMPING
     within: Array | None = None
     for _ in range(_ANGLE_STEPS if here.error <= options.tolerance else 0):
         angle = math.hypot(*off)
-        if angle <= POINTED:
+        if angle <= POINTED and back == 0.0:
             break
         if within is None:
             jacobian = _jacobian(bones, here)
@@ -402,20 +437,35 @@ def _toward_pole_and_rotation(bones: ChainBones, goals: Goals, options: Options,
             within = turning - (turning @ onto_tip) @ jacobian
         change = -within.T @ (damped_inverse(within @ within.T, damping) @ off)
         change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
-        if math.hypot(*(off + within @ change)) > POLE_GAIN * angle:
+        gains = math.hypot(*(off + within @ change)) <= POLE_GAIN * angle
+        if not gains and back == 0.0:
             break
+        change = change if gains else np.zeros_like(change)
+        if back > 0.0:
+            way = _rotation_vectors(bones, here.rotations, bones.rotations)
+            way -= onto_tip @ (jacobian @ way)
+            way -= within.T @ (damped_inverse(within @ within.T, _LEAST_ANGLE_DAMPING) @ (within @ way))
+            change += min(1.0, back / (np.abs(way).max() + TINY)) * way
         trial = _feasible_pose_at(bones, goals.targets[0], _rotated(bones, here.rotations, change.reshape(-1, 3)))
         trial = _least_squares(bones, goals.targets[0], options, trial, _RETURN_STEPS)
         trial_off = np.array(_angles_off(bones, goals, trial.rotations))
-        if trial.error <= options.tolerance and math.hypot(*trial_off) < POLE_GAIN * angle:
+        if trial.error <= options.tolerance and (back > 0.0 or math.hypot(*trial_off) < POLE_GAIN * angle):
             here, off, damping, within = trial, trial_off, max(0.2 * damping, _LEAST_ANGLE_DAMPING), None
         else:
             damping = 8.0 * damping
+        back = 0.0
     return here
+
+
+def _rotation_vectors(bones: ChainBones, rotations: Sequence[Quaternion], others: Sequence[Quaternion]) -> Array:
+    """Return the rotation vectors (3 F,) from own rotations to others, about each bone's own x, y and z."""
+    return np.array([part for i in bones.free for part in _rotation_vector(rotations[i].inverted() @ others[i])])
 
 
 def _angles_jacobian(bones: ChainBones, goals: Goals, pose: _FeasiblePose, off: Array) -> Array:
     """Return the Jacobian (A, 3 F) of the A angles off, by the rotations of ``_jacobian``, toward smaller angles."""
+    if not off.size:
+        return np.empty((0, 3 * len(bones.free)))
     columns = []
     for i, constraints in zip(bones.free, bones.tree.constraints, strict=True):
         own, rotations = pose.rotations[i], list(pose.rotations)

@@ -37,8 +37,8 @@ from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
 from .constraint_projection import (
     ProjectedPose,
-    descended,
     feasible_pose,
+    followed,
     is_as_good,
     present_pose,
     project_onto_constraints,
@@ -259,11 +259,11 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quatern
     8.
     """
     bones, options = snapshot.bones, snapshot.options
-    followed: ProjectedPose | None = None
+    next_pose: ProjectedPose | None = None
     if before and options.stretch_max == 1.0 and options.softness == 0.0:
-        followed = descended(bones, goals, options, before)
-        if followed.error <= options.tolerance:
-            return followed, 1.0
+        next_pose = followed(bones, goals, options, before)
+        if next_pose.error <= options.tolerance:
+            return next_pose, 1.0
     tried: list[tuple[ProjectedPose, float]] = []
     for iterations in (min(FIRST_GUESS, options.iterations), options.iterations):
         solution = solve_components(snapshot.start, goals, replace(options, iterations=iterations))
@@ -273,8 +273,8 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quatern
         if found.status == Status.OUT_OF_REACH or (found.error <= options.tolerance and stretch == 1.0):
             break
     best, stretch = min(tried, key=lambda one: (max(one[0].error, options.tolerance), one[1]))
-    if followed is not None and best.error > max(options.tolerance, _MUCH_NEARER * followed.error):
-        return replace(followed, status=best.status, iterations=best.iterations), 1.0
+    if next_pose is not None and best.error > max(options.tolerance, _MUCH_NEARER * next_pose.error):
+        return replace(next_pose, status=best.status, iterations=best.iterations), 1.0
     return best, stretch
 
 
