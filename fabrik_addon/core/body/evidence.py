@@ -228,7 +228,7 @@ def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReadi
         if place not in shape.guesses:
             continue
         guess = shape.guesses[place]
-        after = [child for child in skeleton.children[place] if named.get(child) is Role.HEAD]
+        after = _up_to_head(skeleton, named, place)
         before = [above for above in skeleton.ancestors(place)[1:3] if named.get(above) is Role.HEAD]
         if named.get(place) is Role.HEAD or not after + before:
             continue
@@ -236,8 +236,24 @@ def _move_head(skeleton: RestSkeleton, named: dict[int, Role], shape: ShapeReadi
             del shape.guesses[place]
             shape.guesses[before[0]] = guess
         elif after:
-            shape.guesses[place] = replace(guess, role=Role.NECK)
-            shape.guesses[after[0]] = guess
+            for neck in (place, *after[:-1]):
+                shape.guesses[neck] = replace(guess, role=Role.NECK)
+            shape.guesses[after[-1]] = guess
+
+
+def _up_to_head(skeleton: RestSkeleton, named: dict[int, Role], place: int) -> list[int]:
+    """Return the bones after one up to the first with the name of a head; none where others than necks are between.
+
+    Where an importer makes up the tail of a bone that is too short, the shape ends at this bone. Without the bones
+    beyond the next one, a neck of two bones began with a head, and the head followed it.
+    """
+    for child in skeleton.children[place]:
+        if named.get(child) is Role.HEAD:
+            return [child]
+    for child in skeleton.children[place]:
+        if named.get(child) is Role.NECK and (beyond := _up_to_head(skeleton, named, child)):
+            return [child, *beyond]
+    return []
 
 
 def _shifted(named: dict[int, Role], shape: ShapeReading) -> set[int]:
