@@ -431,6 +431,56 @@ def test_a_straight_joint_with_a_hinge_bends_as_the_hinge_allows(axis: int, side
     assert angle(to_pole, bent) < 15.0
 
 
+def straight_human() -> Object:
+    """Rigify's human with knees and elbows that are straight at rest."""
+    armature = metarig("basic_human_metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    for upper, lower in (("thigh", "shin"), ("upper_arm", "forearm")):
+        for side in "LR":
+            before, after = bones[f"{upper}.{side}"], bones[f"{lower}.{side}"]
+            middle = before.head.lerp(after.tail, before.length / (before.length + after.length))
+            before.tail = after.head = middle
+    bpy.ops.object.mode_set(mode="POSE")
+    return armature
+
+
+@pytest.mark.parametrize(("tip", "count", "middle"), [*LEGS, *ARMS, LEG_AND_TOE])
+def test_straight_knees_point_forward_and_straight_elbows_backward(tip: str, count: int, middle: str) -> None:
+    """Knees bent aside, and backward where a foot was in the chain."""
+    armature = straight_human()
+    chain = add_chain(armature, tip, count, create_target=True, create_pole=True)
+    joints = joints_of_bend(armature, middle)
+    along = (joints[2] - joints[0]) / np.linalg.norm(joints[2] - joints[0])
+    forward = np.array((0.0, -1.0 if "shin" in middle else 1.0, 0.0))
+    to_pole = np.array(chain.pole_target.location) - joints[1]
+    assert angle(to_pole - along * (to_pole @ along), forward - along * (forward @ along)) < 15.0
+    before = np.array([bone.matrix for bone in armature.pose.bones])
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert np.allclose(before, [bone.matrix for bone in armature.pose.bones], atol=1e-3)
+    chain.target.location += 0.2 * (Vector(joints[0]) - chain.target.location)
+    bpy.ops.pose.fabrik_solve()
+    update()
+    assert chain.status == "REACHED"
+    assert bend(joints_of_bend(armature, middle)) @ forward > 0.0
+
+
+def test_a_straight_arm_that_points_forward_gets_the_pole_of_any_straight_chain() -> None:
+    """Backward is along the arm: no side for a pole."""
+    armature = straight_human()
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    for name in ("upper_arm.L", "forearm.L", "hand.L"):
+        bone = bones[name]
+        bone.tail = bone.head + Vector((0.0, -bone.length, 0.0))
+    bpy.ops.object.mode_set(mode="POSE")
+    chain = add_chain(armature, "forearm.L", 2, create_target=True, create_pole=True)
+    joints = joints_of_bend(armature, "forearm.L")
+    to_pole = np.array(chain.pole_target.location) - joints[1]
+    assert abs(angle(to_pole, joints[2] - joints[0]) - 90.0) < 1.0
+
+
 def test_a_joint_that_is_posed_straight_bends_as_it_does_at_rest() -> None:
     armature = make_armature(
         [

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mathutils import Vector
+
 from ...core.body.bone_names import read_names
 from ...core.body.creature import BIRD
 from ...core.body.part import Recognition, Role
@@ -49,3 +51,15 @@ def limb_roles(armature: Object) -> dict[str, str]:
     found |= {names[part.bone]: part.role for part in recognition.parts if part.role is not Role.LIMB}
     roles = _LEG if recognition.creature == BIRD.name else _ARM | _LEG
     return {name: role for name, role in found.items() if role in roles and not is_locked(bones[name])}
+
+
+def points_when_straight(armature: Object, bone: str) -> Vector | None:
+    """Return the direction at rest (armature space) to which the knee or elbow at a bone's head points if it bends.
+
+    Knees point forward and elbows backward, of the body that is recognised, as with the limits that Make Body gives.
+    None of a bone that isn't recognised as a shin or forearm.
+    """
+    recognition = recognise_bones(armature, set(armature.pose.bones.keys()))
+    role = next((part.role for part in recognition.parts if armature.pose.bones[part.bone].name == bone), None)
+    sign = {Role.SHIN: 1.0, Role.FOREARM: -1.0}.get(role) if role is not None else None
+    return None if sign is None else Vector((sign * recognition.forward).tolist())

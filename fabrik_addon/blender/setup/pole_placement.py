@@ -20,7 +20,8 @@ from ...core import Array, Pose, pole_for
 from ..bones.bone_limits import limits_of
 from ..rig.body_properties import roles_of
 from ..rig.chain_bones import ChainBones, armature_of
-from ..rig.limb_roles import limb_roles
+from ..rig.limb_roles import limb_roles, points_when_straight
+from .usual_limits import ACROSS
 
 _SHORT_LINK = 0.5
 """Length of a link, over the longest, up to which it is a hand, a foot or a clavicle."""
@@ -83,7 +84,10 @@ def _joint_of_bend(bones: ChainBones, pose: Pose) -> int | None:
 
 
 def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
-    """Return the direction (3,) in which a joint bends: by its hinge, as posed now, or at rest; None if in none."""
+    """Return the direction (3,) in which a joint bends; None if in none.
+
+    It is told by the joint's hinge, the present pose, the rest pose, or the body whose straight knee or elbow it is.
+    """
     hinge = _hinge_at(bones, joint)
     around = pose.positions[joint - 1 : joint + 2]
     if hinge is not None:
@@ -94,13 +98,29 @@ def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
     present = _present_bend(around)
     if present is not None:
         return present
-    at_rest = _present_bend(_rest_joints(bones)[joint - 1 : joint + 2])
+    joints_at_rest = _rest_joints(bones)[joint - 1 : joint + 2]
+    at_rest = _present_bend(joints_at_rest)
+    if at_rest is None:
+        at_rest = _bend_of_body(bones, joint, joints_at_rest)
     if at_rest is None:
         return None
     # The parent's rotation from its rest pose brings the direction into the present pose.
     parent = bones.bones[bones.free[joint - 1]]
     turned: Matrix = parent.matrix.to_quaternion().to_matrix() @ parent.bone.matrix_local.to_3x3().transposed()
     return _unit(_rejection(np.array((turned @ Vector(at_rest.tolist()))[:]), around[2] - around[0]))
+
+
+def _bend_of_body(bones: ChainBones, joint: int, joints_at_rest: Array) -> Array | None:
+    """Return the direction (3,) at rest in which a straight knee or elbow of a body bends; None of other joints.
+
+    Without it the knee of a straight leg bent aside, and that of a leg with its foot, whose ankle bends, backward.
+    """
+    points = points_when_straight(armature_of(bones.end), bones.bones[bones.free[joint]].name)
+    if points is None:
+        return None
+    direction, line = np.array(points[:]), _unit(joints_at_rest[2] - joints_at_rest[0])
+    is_across = np.linalg.norm(np.cross(line, direction)) > ACROSS
+    return _unit(_rejection(direction, line)) if is_across else None
 
 
 def _hinge_at(bones: ChainBones, joint: int) -> tuple[int, float] | None:

@@ -81,7 +81,7 @@ MOST_SWING = 160.0
 """Largest range of a swing in degrees. Near half a turn the axes of swing and twist are nearly the same: with 180 the
 steps of a body's descent ended in a matrix that wasn't positive definite."""
 
-_ACROSS = 0.5
+ACROSS = 0.5
 """Sine of the angle between a bone and the direction of its flexion below which the bone doesn't swing there."""
 
 _IK_AXES = "xyz"
@@ -138,7 +138,7 @@ def limit_ball(bone: PoseBone, ranges: Ranges, flexion: Vector, side: float, sha
     frame, _ = _frames_at_rest(bone)
     along = frame @ _BONE_AXIS
     forward = flexion - flexion.dot(along) * along
-    if forward.length < _ACROSS:
+    if forward.length < ACROSS:
         return False
     forward.normalize()
     outward = forward.cross(along)
