@@ -17,6 +17,7 @@ from typing import Any
 
 import bpy
 import pytest
+from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.command_line.run_command import run
@@ -69,7 +70,11 @@ def call(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
 
 def keys_in(path: Path) -> int:
     bpy.ops.wm.open_mainfile(filepath=str(path))
-    animation = bpy.data.objects["Rig"].animation_data
+    return keys_of_bone(bpy.data.objects["Rig"])
+
+
+def keys_of_bone(armature: Object) -> int:
+    animation = armature.animation_data
     if animation is None or animation.action is None:
         return 0
     bag = animation.action.layers[0].strips[0].channelbag(animation.action_slot)
@@ -172,6 +177,15 @@ def test_what_is_write_protected_is_refused_before_the_work(rig: Path, capfd: py
     assert run(["bake", "--output", str(output)]) == 2
     assert "is a folder" in capfd.readouterr().err
     assert digest(rig) == before and sorted(path.name for path in rig.parent.iterdir()) == ["out.blend", "rig.blend"]
+
+
+def test_a_name_that_is_too_long_to_be_saved_is_refused_before_the_work(
+    rig: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, result = call(capfd, "bake", "--output", str(rig.with_name("n" * 236 + ".blend")))
+    assert code == 1 and "its name is too long" in result["error"]
+    assert keys_of_bone(bpy.data.objects["Rig"]) == 0
+    assert [path.name for path in rig.parent.iterdir()] == ["rig.blend"]
 
 
 def test_a_chain_is_looked_for_in_all_armatures(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import re
@@ -33,9 +34,14 @@ def make_room(path: Path) -> None:
     one is complete. The keys of a bake come in addition; ``save_to`` checks whether everything was written.
 
     Raises:
-        OSError: there is too little space.
+        OSError: there is too little space, or the name is too long for that of the temporary file.
     """
     path = path.resolve()
+    try:
+        os.lstat(f"{_temporary(path)}@")
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # found after the work otherwise
+            raise OSError(f"'{path}' can't be saved: its name is too long: a longer one is written first") from error
     with contextlib.suppress(OSError):  # the folder can be written and not listed, or the file is somebody else's
         for leftover in _leftovers(path):
             leftover.unlink(missing_ok=True)
@@ -55,8 +61,7 @@ def save_to(path: Path) -> None:
         OSError: the file can't be written, read back or renamed; the message says which folder's disk it is.
     """
     path = path.resolve()  # through a link its target is written
-    # In the same folder: renaming is atomic only within a file system, and relative paths are relative to the folder.
-    temporary = path.with_name(f".{path.stem}.{_host()}.{os.getpid()}{_SUFFIX}")
+    temporary = _temporary(path)
     try:
         bpy.ops.wm.save_as_mainfile(
             filepath=str(temporary), check_existing=False, copy=True, relative_remap=True, compress=_is_compressed()
@@ -96,6 +101,14 @@ def check_readable(path: Path) -> None:
     missing = {scene.name for scene in bpy.data.scenes if scene.library is None} - saved
     if missing:
         raise OSError(f"the scenes {sorted(missing)} aren't in the saved file")
+
+
+def _temporary(path: Path) -> Path:
+    """Return the file that is written before it is renamed to the path.
+
+    It is in the same folder: renaming is atomic only within a file system, and relative paths are relative to it.
+    """
+    return path.with_name(f".{path.stem}.{_host()}.{os.getpid()}{_SUFFIX}")
 
 
 def _leftovers(path: Path) -> list[Path]:
