@@ -243,7 +243,7 @@ def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
     settings = armature.fabrik.chains[bones.chain_name]  # type: ignore[attr-defined]
     if settings.use_pin:
         return None
-    if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.locked or not bones.is_rigid:
+    if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks or not bones.is_rigid:
         return None
     animated = animated_paths(armature)
     if animated_settings(animated, armature, bones.chain_name) - {"influence", "enabled"}:

@@ -19,7 +19,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...core import Chain, FabrikError, Pose
 from ...core.problem import PoleShape
 from ..bones.bone_kinematics import basis_with, pose_matrices, rotates_rigidly, shown_basis
-from ..bones.bone_limits import Limits, euler_limits_of, is_hinge_by_locks, limits_of
+from ..bones.bone_limits import Limits, euler_limits_of, is_hinge_by_locks, limits_of, resting_locks
 from ..bones.bone_stretch import Link, Stretch, read_links, read_stretch
 from ..bones.bone_tree import BoneTree, End, read_tree
 from ..bones.overrides import overrides_of
@@ -75,10 +75,10 @@ class ChainBones:
     """Indices of the bones that rotate: not those that are locked altogether, and one only of those at one joint."""
     is_rigid: bool
     """Whether the bones keep their shape as they rotate (``rotates_rigidly``)."""
-    locked: frozenset[int]
-    """Indices of the bones that rotate and of whose rotation some is locked."""
     has_locks: bool
-    """Whether locks or Limit Rotation constraints leave some bone other rotations than ``limits`` say."""
+    """Whether some bone can rotate about some of its axes only."""
+    locks_are_limits: bool
+    """Whether ``limits`` say all that locks and Limit Rotation constraints leave: each bone with locks is a hinge."""
     modes: tuple[str, ...]
     """The bones' rotation modes."""
     channels: tuple[Channel, ...]
@@ -215,8 +215,9 @@ def read_bones(
     channels = tuple(present_channel(bone) for bone in bones)
     rotating = None if all_bones is None else all_bones.chain_constraints
     free = _free_bones(bones, spec)
-    locked = frozenset(i for i in free if has_locks(bones[i]))
     limits = tuple(limits_of(bone) for bone in bones) if spec.use_limits else None
+    locked = [i for i in free if has_locks(bones[i])]
+    has_euler_limits = spec.use_limits and any(euler_limits_of(bones[i]) for i in free)
     # Stretched bones are uneven: it is without their stretch that they have to be rigid.
     is_rigid = spec.use_stretch or _rigidity(bones, free, [bone.matrix for bone in bones])[0]
     found = ChainBones(
@@ -226,9 +227,8 @@ def read_bones(
         use_tail=spec.use_tail,
         free=free,
         is_rigid=is_rigid,
-        locked=locked,
-        has_locks=any(limits is None or not is_hinge_by_locks(bones[i], limits[i]) for i in locked)
-        or (spec.use_limits and any(euler_limits_of(bones[i]) for i in free)),
+        has_locks=bool(locked) or has_euler_limits,
+        locks_are_limits=not has_euler_limits and all(limits and _is_hinge(bones[i], limits[i]) for i in locked),
         modes=tuple(bone.rotation_mode for bone in bones),
         channels=channels,
         rotations=tuple(rotation_from(*pair) for pair in zip(bones, channels, strict=True)),
@@ -245,6 +245,11 @@ def read_bones(
     if not is_rigid:
         raise FabrikError(f"it can't stretch: bone '{first_uneven}' is mirrored, sheared or unevenly scaled")
     return replace(found, links=read_links(line, matrices, spec.use_tail))
+
+
+def _is_hinge(bone: PoseBone, limits: Limits) -> bool:
+    """Tell whether a bone's locks leave a hinge within its limits: not where its locked angles aren't 0."""
+    return len(resting_locks(bone)) == 2 and is_hinge_by_locks(bone, limits)
 
 
 def all_locked(bones: Sequence[PoseBone]) -> FabrikError:

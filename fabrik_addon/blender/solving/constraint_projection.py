@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Projection of a solved chain onto what its bones can do: axes that are locked, bones that are sheared or uneven.
 
-The solver takes every bone for a rigid link with a ball joint, perhaps within limits: a hinge that two locks at 0 leave
-is one of these (``is_hinge_by_locks``). Where a bone isn't, its channels give another rotation or another length than
-the solver found, and the tip is off its target. So, in this order:
+The solver takes every bone for a rigid link with a ball joint, perhaps within limits. Where a bone isn't, its channels
+give another rotation or another length than the solver found, and the tip is off its target. (Where two locks at 0
+leave a hinge, that is a limit to the solver, and the pose isn't projected: ``rotates_freely``.) So, in this order:
 
 1. Links of bones that aren't rigid are aimed at the solution's, each in its parent frame.
 2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
@@ -86,9 +86,10 @@ _ANGLE_STEPS, _RETURN_STEPS = 12, 3
 """Steps toward pole and rotation, at most, and those that bring the tip back to the target after each."""
 
 _STEPS_BACK = 3
-"""Steps of a move that also go back toward the reference pose, without pole and rotation. With one, 11 of 28 random
-chains with locks that were dragged out and back had poses more than 0.1 degrees apart, with three six; with a pole 15
-of 33 had either way."""
+"""Steps, at most, that also go back toward the reference pose, without pole and rotation; with these it is one step.
+
+With one, 11 of 28 random chains with locks that were dragged out and back had poses more than 0.1 degrees apart, with
+three six; with a pole 15 of 33 had either way."""
 
 _LEAST_ANGLE_DAMPING = 1e-6
 """Least damping d of a step toward pole and rotation; that of ``J J^T`` in the projector onto the null space of J."""
@@ -168,8 +169,8 @@ def _at_target(bones: ChainBones, target: Array, options: Options, rotations: Se
 def followed(bones: ChainBones, goals: Goals, options: Options, before: Sequence[Quaternion]) -> ProjectedPose:
     """Return the feasible pose that goes on from that of the move before, rotated back toward the reference pose.
 
-    No bone rotates back by more than the largest rotation since the move before: a pose that came another way, over a
-    place beyond reach, returns step by step.
+    In a step back no bone rotates about an own axis by more than the largest such rotation since the move before: a
+    pose that came another way, over a place beyond reach, returns move by move.
 
     Args:
         before: own rotations of all bones in the move before.
@@ -422,13 +423,13 @@ def _toward_pole_and_rotation(
     ``N = I - J^T (J J^T + c I)^-1 J`` and ``B = A N``, a step is ``dq = -B^T (B B^T + d I)^-1 e``; least squares on the
     position follow. The steps end where the model of one leaves more than ``POLE_GAIN |e|``.
 
-    The first steps of a move of a drag also go back toward the reference pose in what is left free then, by
+    With ``back`` the first steps also go back toward the reference pose in what is left free then, by
     ``N L^T p - B^T (B B^T + c I)^-1 B N L^T p`` with p the rotation vectors from the pose to the reference pose, L the
-    Jacobian of the rotations that limits and locks leave.
+    Jacobian of the rotations that limits and locks leave. They don't end by the model.
 
     Args:
         here: the feasible pose to start from.
-        back: largest rotation (radians) of a bone toward the reference pose.
+        back: largest rotation (radians) of a bone about an own axis toward the reference pose, in one step; 0 is none.
     """
     off, damping = np.array(_angles_off(bones, goals, here.rotations)), _FIRST_DAMPING
     within: Array | None = None

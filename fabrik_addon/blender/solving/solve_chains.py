@@ -15,7 +15,7 @@ from ..bones.rotation_channel import Setting
 from ..rig.last_results import Result, keep_result
 from .chain_groups import Group, take_group, take_groups
 from .outcome import outcome_of
-from .solve_chain_bones import SolvedChain, solve_snapshot
+from .solve_chain_bones import SolvedChain, rotates_freely, solve_snapshot
 from .solve_tree_bones import solve_tree_bones
 from .write_channels import restore_channels, write_channels
 
@@ -141,8 +141,12 @@ def solution_to_follow(group: Group, goals: Mapping[str, Goals] | None = None) -
         as ``solve_group``; nothing of other groups, whose first move is solved by the method of the others anyway.
     """
     one = group.snapshots[0]
-    rotates_freely = one.bones.is_rigid and not one.bones.has_locks
-    if group.tree is not None or not rotates_freely or one.goals.poles is None or one.goals.rotations is not None:
+    if (
+        group.tree is not None
+        or not rotates_freely(one, one.goals)
+        or one.goals.poles is None
+        or one.goals.rotations is not None
+    ):
         return ()
     return solve_group(group, goals) if depends_on_near(one.chain, one.goals, one.options) else ()
 
