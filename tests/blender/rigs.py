@@ -117,6 +117,18 @@ def metarig(name: str) -> Object:
     return bpy.context.object
 
 
+def through_bvh(armature: Object, folder: Path, **options: Any) -> Object:
+    """Replace an armature by what Blender's BVH exporter and importer make of it, in Pose mode."""
+    bpy.ops.preferences.addon_enable(module="io_anim_bvh")
+    leave_mode()
+    path = str(folder / "armature.bvh")
+    bpy.ops.export_anim.bvh(filepath=path, frame_start=1, frame_end=2)
+    bpy.data.objects.remove(armature)
+    bpy.ops.import_anim.bvh(filepath=path, **options)
+    enter_pose_mode(bpy.context.object)
+    return bpy.context.object
+
+
 class Saved:
     """Where the session's generated rigs are saved; the fixture ``addon`` says it."""
 

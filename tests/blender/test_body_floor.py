@@ -17,7 +17,7 @@ from fabrik_addon.blender.bodies.body_floor import sole_points_of
 from fabrik_addon.blender.bodies.planted_feet import upward
 from fabrik_addon.blender.drag.body_drag import BodyDrag
 from fabrik_addon.core.body.posture import PINNED
-from tests.blender.rigs import enter_pose_mode, metarig, update
+from tests.blender.rigs import metarig, through_bvh, update
 from tests.blender.test_body import PIN_DISTANCE, angle, frame, height, make_body, own_rotations, place, pull
 
 
@@ -160,14 +160,8 @@ def test_a_pinned_hand_with_slack_stays_within_it() -> None:
 
 def test_feet_whose_tails_an_importer_made_up_stand_on_their_soles(tmp_path: Path) -> None:
     """The importer's tails of feet are a quarter of the height under the soles: no foot was planted, hips took them."""
-    bpy.ops.preferences.addon_enable(module="io_anim_bvh")
-    armature = metarig("human_metarig")
-    bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.ops.export_anim.bvh(filepath=str(tmp_path / "human.bvh"), frame_start=1, frame_end=2)
-    bpy.data.objects.remove(armature)
-    bpy.ops.import_anim.bvh(filepath=str(tmp_path / "human.bvh"), global_scale=0.01, axis_forward="Y", axis_up="Z")
-    armature = bpy.context.object
-    enter_pose_mode(armature)
+    human = metarig("human_metarig")
+    armature = through_bvh(human, tmp_path, global_scale=0.01, axis_forward="Y", axis_up="Z")
     body, size = make_body(armature), height(armature)
     assert [handle.name for handle in body.handles if handle.priority == PINNED] == ["Foot.L", "Foot.R"]
     assert lowest(armature) > armature.pose.bones["heel.02.L"].head.z - 0.05 * size

@@ -22,7 +22,7 @@ from scripts.benchmark.skeletons import (
     with_arms_turned,
     y_up,
 )
-from tests.blender.rigs import enter_pose_mode, leave_mode, metarig
+from tests.blender.rigs import metarig, through_bvh
 
 rigs = cache(rigify_skeletons)
 """Rigify's metarigs and what it generates from them, which takes half a minute."""
@@ -112,13 +112,7 @@ def test_an_animal_without_hind_legs_has_forelegs_hips_and_a_tail(name: str, ope
 @pytest.mark.parametrize("scale", [1.0, 0.01])
 def test_a_neck_whose_tails_an_importer_made_up_ends_at_the_head(scale: float, tmp_path: Path) -> None:
     """At a hundredth of the size the importer makes up the tails of short bones: the neck began with a second head."""
-    bpy.ops.preferences.addon_enable(module="io_anim_bvh")
-    armature = metarig("basic_human_metarig")
-    leave_mode()
-    bpy.ops.export_anim.bvh(filepath=str(tmp_path / "human.bvh"), frame_start=1, frame_end=2)
-    bpy.data.objects.remove(armature)
-    bpy.ops.import_anim.bvh(filepath=str(tmp_path / "human.bvh"), global_scale=scale)
-    enter_pose_mode(bpy.context.object)
+    armature = through_bvh(metarig("basic_human_metarig"), tmp_path, global_scale=scale)
     bpy.ops.pose.fabrik_body_add()
-    roles = [(part.bone, part.role) for part in bpy.context.object.fabrik.body.parts if part.role in {"NECK", "HEAD"}]
+    roles = [(part.bone, part.role) for part in armature.fabrik.body.parts if part.role in {"NECK", "HEAD"}]
     assert roles == [("spine.004", "NECK"), ("spine.005", "NECK"), ("spine.006", "HEAD")]

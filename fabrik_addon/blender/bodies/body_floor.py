@@ -18,7 +18,7 @@ from ..bones.ancestors import with_ancestors
 from ..bones.armature_bones import with_bones_below
 from ..rig.body_properties import body_of, roles_of
 from ..rig.targets_and_poles import armature_to_world
-from .part_ends import ends_at_rest
+from .part_ends import as_posed, ends_at_rest
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -79,7 +79,7 @@ def _planted_heels(armature: Object, toes: Mapping[str, PoseBone], up: Vector) -
         along = toe.bone.head_local - foot.bone.head_local
         rise = along.dot(up)
         if abs(rise) <= (along - rise * up).length:
-            point = foot.matrix @ (foot.bone.matrix_local.inverted() @ (foot.bone.head_local + rise * up))
+            point = as_posed(foot, foot.bone.head_local + rise * up)
             found.append((foot, point, toe.head.dot(up)))
     return found
 
@@ -100,5 +100,5 @@ def sole_points_of(armature: Object, up: Vector) -> list[tuple[PoseBone, Vector]
     found = []
     for bone, end, is_foot in at_rest:
         point = end - (end.dot(up) - ground) * up if is_foot else end
-        found.append((bone, bone.matrix @ (bone.bone.matrix_local.inverted() @ point)))
+        found.append((bone, as_posed(bone, point)))
     return found

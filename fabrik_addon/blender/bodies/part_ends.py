@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..bones.armature_bones import with_bones_below
 
 if TYPE_CHECKING:
-    from bpy.types import Bone
+    from bpy.types import Bone, PoseBone
     from mathutils import Vector
 
 
@@ -37,3 +37,8 @@ def tail_at_rest(bone: Bone, parts: Container[str]) -> Vector:
     above = next((one for one in bone.parent_recursive if one.name in parts), None)
     most = bone.length if above is None else (bone.head_local - above.head_local).length
     return bone.head_local.lerp(bone.tail_local, min(1.0, most / bone.length) if bone.length else 0.0)
+
+
+def as_posed(bone: PoseBone, point: Vector) -> Vector:
+    """Return where a point that moves with a bone is in its pose, from where it is at rest, in armature space."""
+    return bone.matrix @ (bone.bone.matrix_local.inverted() @ point)

@@ -18,7 +18,7 @@ from ..bones.armature_bones import with_bones_below
 from ..bones.rotation_channel import is_locked
 from ..rig.body_properties import body_of, roles_of
 from ..rig.targets_and_poles import armature_to_world
-from .part_ends import ends_at_rest
+from .part_ends import as_posed, ends_at_rest
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -154,8 +154,7 @@ def _sole_points(handle: FabrikHandle, sole: Sequence[PoseBone], roles: Mapping[
     bone = sole[0]
     if handle.use_tail:
         return [bone.tail.copy()]
-    at_rest = [(one, end) for one in sole for end in ends_at_rest(one.bone, roles)]
-    ends = [one.matrix @ (one.bone.matrix_local.inverted() @ end) for one, end in at_rest]
+    ends = [as_posed(one, end) for one in sole for end in ends_at_rest(one.bone, roles)]
     is_foot = roles.get(bone.name) == Role.FOOT
     farthest = max((end - bone.head for end in ends), key=lambda way: way.cross(up).length)
     aside = HALF_FOOT_BREADTH * cast("Vector", up.cross(farthest)) if is_foot else Vector()

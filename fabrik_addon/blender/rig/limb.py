@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .body_properties import roles_of
-from .limb_roles import limb_roles
+from .limb_roles import limb_roles, recognise_all
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object
@@ -50,7 +50,7 @@ def limb_of(armature: Object, bone_name: str) -> Limb:
     bone = armature.data.bones[bone_name]
     roles = roles_of(armature)
     if bone_name not in roles:
-        roles = limb_roles(armature)
+        roles = limb_roles(armature, recognise_all(armature))
     if bone_name in roles:
         return _limb_by_roles(bone, roles)
     above = enumerate(bone.parent_recursive, 1)

@@ -17,10 +17,11 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from ...core import Array, Pose, pole_for
+from ...core.body.part import Recognition
 from ..bones.bone_limits import limits_of
 from ..rig.body_properties import roles_of
 from ..rig.chain_bones import ChainBones, armature_of
-from ..rig.limb_roles import limb_roles, points_when_straight
+from ..rig.limb_roles import limb_roles, points_when_straight, recognise_all
 from .usual_limits import ACROSS
 
 _SHORT_LINK = 0.5
@@ -49,8 +50,9 @@ def place_pole(bones: ChainBones, pose: Pose, distance: float) -> PolePlacement:
         pose: of the chain before constraints, in armature space.
         distance: of the pole from the joint of the bend, over the chain's length.
     """
-    joint = _joint_of_bend(bones, pose)
-    side = None if joint is None else _bend_at(bones, pose, joint)
+    recognition = recognise_all(armature_of(bones.end))
+    joint = _joint_of_bend(bones, pose, recognition)
+    side = None if joint is None else _bend_at(bones, pose, joint, recognition)
     if joint is None or side is None:
         return PolePlacement(pole_for(pose, distance), False)
     joints = pose.positions
@@ -63,7 +65,7 @@ def place_pole(bones: ChainBones, pose: Pose, distance: float) -> PolePlacement:
     return PolePlacement(joints[joint] + distance * length * outward / np.linalg.norm(outward), is_tip_opposite)
 
 
-def _joint_of_bend(bones: ChainBones, pose: Pose) -> int | None:
+def _joint_of_bend(bones: ChainBones, pose: Pose, recognition: Recognition) -> int | None:
     """Return the number of the joint whose bend the pole is for; None where no joint is more so than the others.
 
     In this order: the first joint at which a shin or forearm begins, a joint that is a hinge, the only inner joint, the
@@ -72,7 +74,8 @@ def _joint_of_bend(bones: ChainBones, pose: Pose) -> int | None:
     inner = range(1, len(pose.positions) - 1)
     links = np.linalg.norm(np.diff(pose.positions, axis=0), axis=1)
     shorter = {joint: float(min(links[joint - 1], links[joint])) for joint in inner}
-    roles = limb_roles(armature_of(bones.end)) | roles_of(armature_of(bones.end))
+    armature = armature_of(bones.end)
+    roles = limb_roles(armature, recognition) | roles_of(armature)
     lower = [joint for joint in inner if roles.get(bones.bones[bones.free[joint]].name) in {'FOREARM', 'SHIN'}]
     if lower:
         return lower[0]
@@ -83,7 +86,7 @@ def _joint_of_bend(bones: ChainBones, pose: Pose) -> int | None:
     return long[0] if len(long) == 1 else None
 
 
-def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
+def _bend_at(bones: ChainBones, pose: Pose, joint: int, recognition: Recognition) -> Array | None:
     """Return the direction (3,) in which a joint bends; None if in none.
 
     It is told by the joint's hinge, the present pose, the rest pose, or the body whose straight knee or elbow it is.
@@ -101,7 +104,7 @@ def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
     joints_at_rest = _rest_joints(bones)[joint - 1 : joint + 2]
     at_rest = _present_bend(joints_at_rest)
     if at_rest is None:
-        at_rest = _bend_of_body(bones, joint, joints_at_rest)
+        at_rest = _bend_of_body(bones, joint, joints_at_rest, recognition)
     if at_rest is None:
         return None
     # The parent's rotation from its rest pose brings the direction into the present pose.
@@ -110,15 +113,16 @@ def _bend_at(bones: ChainBones, pose: Pose, joint: int) -> Array | None:
     return _unit(_rejection(np.array((turned @ Vector(at_rest.tolist()))[:]), around[2] - around[0]))
 
 
-def _bend_of_body(bones: ChainBones, joint: int, joints_at_rest: Array) -> Array | None:
+def _bend_of_body(bones: ChainBones, joint: int, joints_at_rest: Array, recognition: Recognition) -> Array | None:
     """Return the direction (3,) at rest in which a straight knee or elbow of a body bends; None of other joints.
 
     Without it the knee of a straight leg bent aside, and that of a leg with its foot, whose ankle bends, backward.
     """
-    points = points_when_straight(armature_of(bones.end), bones.bones[bones.free[joint]].name)
-    if points is None:
+    number = armature_of(bones.end).pose.bones.find(bones.bones[bones.free[joint]].name)
+    direction = points_when_straight(recognition, number)
+    if direction is None:
         return None
-    direction, line = np.array(points[:]), _unit(joints_at_rest[2] - joints_at_rest[0])
+    line = _unit(joints_at_rest[2] - joints_at_rest[0])
     is_across = np.linalg.norm(np.cross(line, direction)) > ACROSS
     return _unit(_rejection(direction, line)) if is_across else None
 

@@ -188,8 +188,8 @@ def rotates_freely(snapshot: Snapshot, goals: Goals) -> bool:
     nearer. Of 61 chains with such hinges CCD alone brought 45 to targets that a pose reaches, with the projection all.
     """
     bones, options = snapshot.bones, snapshot.options
-    is_plain = options.solver == 'FABRIK' and goals.rotations is None
-    is_plain = is_plain and options.stretch_max == 1.0 and options.softness == 0.0
+    keeps_lengths = options.stretch_max == 1.0 and options.softness == 0.0
+    is_plain = options.solver == 'FABRIK' and goals.rotations is None and keeps_lengths
     return bones.is_rigid and (not bones.has_locks or (bones.locks_are_limits and is_plain))
 
 
