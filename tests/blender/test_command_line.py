@@ -95,6 +95,12 @@ def test_bake_writes_the_output_and_leaves_the_input(rig: Path, capfd: pytest.Ca
     assert keys_in(rig) == 0
 
 
+def test_two_slashes_are_the_folder_of_the_file(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capfd, "bake", "--output", "//out.blend")
+    assert code == 0 and found["output"] == str(rig.with_name("out.blend"))
+    assert keys_in(rig.with_name("out.blend")) == 11
+
+
 def test_range_step_and_fewer_keys(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, found = call(capfd, "bake", "--in-place", "--start", "3", "--end", "9", "--step", "2")
     assert code == 0 and found["armatures"][0]["frames"] == [3.0, 5.0, 7.0, 9.0]

@@ -137,7 +137,8 @@ def _output(arguments: argparse.Namespace) -> Path | None:
         return opened
     if arguments.output is None:
         raise UsageError("say where to write: --output FILE, or --in-place for the file that was opened")
-    output: Path = arguments.output.absolute()
+    # Blender's own "//", the folder of the file that is open.
+    output = Path(bpy.path.abspath(str(arguments.output))).absolute()
     if output.suffix != ".blend":
         raise UsageError(f"--output '{output}' is no .blend file")
     if not output.parent.is_dir():
