@@ -375,6 +375,14 @@ def test_without_limits_bones_stay_free(rigify: None) -> None:
     assert [limits_of(bone) for bone in armature.pose.bones] == before
 
 
+def test_hinges_off_the_axis_of_the_bend_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    for roll, is_told in ((0.0, False), (0.3, False), (0.7, True), (math.pi / 2.0, False)):
+        clear_scene()
+        make_body(stick_figure(roll))
+        said = printed(capfd)
+        assert ("roll" in said and "LeftForeArm" in said) == is_told, (roll, said)
+
+
 @pytest.mark.parametrize("roll", [0.0, 0.7, math.pi / 2.0])
 def test_straight_elbows_and_knees_bend_to_the_side_they_bend(roll: float) -> None:
     """A T-pose says nothing about the side: elbows bend forward, knees backward."""

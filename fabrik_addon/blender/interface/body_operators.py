@@ -56,6 +56,11 @@ class _RecogniseMixin:
             doubts.append(f"not among them are bones that constraints or drivers move: {listed(made.overridden)}")
         if made.controls:
             doubts.append(f"the body is made of the controls {listed(made.controls)}")
+        if made.off_hinges:
+            doubts.append(
+                "recalculate the roll of bones that bend more than 20° off their own X and Z axes: "
+                f"{listed(made.off_hinges)}"
+            )
         if made.others:
             firsts = listed([f"'{name}'" for name in made.others])
             doubts.append(

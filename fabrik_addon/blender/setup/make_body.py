@@ -64,6 +64,8 @@ class MadeBody:
     """Bones with a switch between IK and FK that isn't at FK, so that the rig doesn't follow the controls."""
     others: tuple[str, ...]
     """The first bone of each other body of the armature."""
+    off_hinges: tuple[str, ...]
+    """Bones that were made hinges about an axis that isn't that of their bend."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         before = _read_handles(armature)  # parts that are stored take handles of their names along
         _store_parts(armature, found)
         renamed |= _store_handles(armature, up, recognition.creature == "quadruped", before)
-    if with_limits:
-        give_limits(armature, recognition.creature, forward, up)
+    off_hinges = give_limits(armature, recognition.creature, forward, up) if with_limits else []
     body = body_of(armature)
     keep_directions(armature, forward, up)
     chosen = [part.bone for part in body.parts if part.bone]
@@ -132,6 +133,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         tuple(chosen) if are_controls else (),
         tuple(bone.name for bone in bones if bone.get(_SWITCH, 1.0) < 1.0) if are_controls else (),
         others,
+        tuple(off_hinges),
     )
 
 

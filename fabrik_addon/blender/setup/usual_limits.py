@@ -186,24 +186,39 @@ def free_joint(bone: PoseBone) -> None:
 def hinge_of(bone: PoseBone, toward: Vector | None = None) -> tuple[int, float]:
     """Return the axis (0 is x, 2 is z) about which a bone is bent against its parent, and the sign of the bend.
 
-    The axis is the own x or z axis nearest to ``p x y``, the product of the parent's direction and the bone's. The rest
-    pose comes first: riggers build elbows and knees with a slight bend in the direction of their hinge. Where the joint
-    is straight at rest the present pose decides; where it is straight there too the hinge is +x. With a direction
-    ``t`` to bend to, a joint that is straight at rest within ``_NEARLY_STRAIGHT`` has the axis nearest to ``y x t``.
+    The axis is the own x or z axis nearest to that of the bend (``_bend_of``).
+    """
+    about_x, about_z = _bend_of(bone, toward)
+    is_x = abs(about_x) >= abs(about_z)
+    return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
+
+
+def angle_off_hinge(bone: PoseBone, toward: Vector | None = None) -> float:
+    """Return the angle (radians, 0 to 45 degrees) between the axis of a bone's bend and that of ``hinge_of``."""
+    sizes = sorted(map(abs, _bend_of(bone, toward)))
+    return math.atan2(*sizes)
+
+
+def _bend_of(bone: PoseBone, toward: Vector | None) -> tuple[float, float]:
+    """Return the components along a bone's x and z axes of the axis about which it is bent against its parent.
+
+    The axis is ``p x y``, the product of the parent's direction and the bone's. The rest pose comes first: riggers
+    build elbows and knees with a slight bend in the direction of their hinge. Where the joint is straight at rest the
+    present pose decides; where it is straight there too the axis is +x. With a direction ``t`` to bend to, a joint that
+    is straight at rest within ``_NEARLY_STRAIGHT`` has the axis ``y x t``.
     """
     parent = bone.parent
     if toward is not None:
         frame, along_parent = _frames_at_rest(bone)
         if along_parent.angle(frame @ _BONE_AXIS) <= _NEARLY_STRAIGHT:
-            about_x, about_z = _about_axes(frame, frame @ _BONE_AXIS, toward)
-            return _nearest(about_x, about_z)
+            return _about_axes(frame, frame @ _BONE_AXIS, toward)
     if parent is not None:
         for own, before in ((bone.bone.matrix_local, parent.bone.matrix_local), (bone.matrix, parent.matrix)):
             frame = own.to_3x3().normalized()
             about_x, about_z = _about_axes(frame, before.to_3x3().normalized() @ _BONE_AXIS, frame @ _BONE_AXIS)
             if max(abs(about_x), abs(about_z)) > _STRAIGHT_HINGE:
-                return _nearest(about_x, about_z)
-    return 0, 1.0
+                return about_x, about_z
+    return 1.0, 0.0
 
 
 def _frames_at_rest(bone: PoseBone) -> tuple[Matrix, Vector]:
@@ -217,12 +232,6 @@ def _about_axes(frame: Matrix, before: Vector, after: Vector) -> tuple[float, fl
     """Return the components of ``before x after`` along the x and z axes of a frame."""
     bend = before.cross(after)
     return bend.dot(frame.col[0]), bend.dot(frame.col[2])
-
-
-def _nearest(about_x: float, about_z: float) -> tuple[int, float]:
-    """Return the axis (0 is x, 2 is z) with the larger component, and its sign."""
-    is_x = abs(about_x) >= abs(about_z)
-    return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
 
 
 def _set_range(bone: PoseBone, axis: int, low: float, high: float) -> None:
