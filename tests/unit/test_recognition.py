@@ -417,6 +417,24 @@ def test_a_bone_before_the_thigh_that_is_called_hip_is_no_thigh() -> None:
     assert result.wrong == () and result.missing == ()
 
 
+def test_the_first_half_of_a_segment_that_is_called_its_twist_is_a_part_of_it() -> None:
+    skeleton = make_human(Figure(twists="line"))
+    names = [
+        name.replace("Twist", "") if "Twist" in name else name.replace("UpperArm", "UpperArmTwist")
+        for name in skeleton.names
+    ]
+    result = scored(replace(skeleton, names=names))
+    assert result.wrong == () and result.missing == ()
+
+
+def test_a_helper_beside_the_hand_that_is_called_wrist_is_no_part() -> None:
+    skeleton = renamed(make_human(Figure()), "Biped")
+    hands = bones_of(skeleton, "HAND")
+    names = [f"Bip01 {skeleton.parts[bone][1][0]} Wrist" for bone in hands]
+    result = scored(with_bones(skeleton, hands, names, [skeleton.parents[bone] for bone in hands]))
+    assert result.wrong == () and result.missing == ()
+
+
 @pytest.mark.parametrize("change", [lambda skeleton: skeleton, scrambled], ids=["names", "no names"])
 def test_legs_that_hang_on_nothing_and_copies_of_legs_change_nothing(change: Callable[[Skeleton], Skeleton]) -> None:
     skeleton = make_human(Figure())

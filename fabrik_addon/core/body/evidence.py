@@ -19,6 +19,9 @@ UNKNOWN = 0.5
 DIGIT_ROLES = (Role.FINGER, Role.TOE)
 """Parts in whose place other bones often hang: weapons, soles."""
 
+ONE_OF_A_LIMB = (Role.FOREARM, Role.HAND, Role.SHIN, Role.FOOT)
+"""Parts of which a limb has one after another one, never two beside each other."""
+
 ORDERS = (TRUNK, ARM, LEG)
 """Roles that follow each other along the bones."""
 
@@ -59,6 +62,8 @@ def combine_evidence(skeleton: RestSkeleton, readings: list[NameReading], shape:
             reading = replace(reading, weight=0.4 * reading.weight)
         if guess is None or (guess.role is Role.LIMB and rich and place in named):
             role = named.get(place) or _elsewhere(skeleton, place, reading)
+            if role in ONE_OF_A_LIMB and _is_beside(skeleton, place, role, named, shape):
+                continue
             if role is Role.HIPS and reading.roles == {role} and Role.THIGH not in named.values() and not rich:
                 role = None  # of an animal without legs its root may have the name of hips
             beside = sum(named.get(other) is role for other in skeleton.children[skeleton.parents[place]])
@@ -142,13 +147,14 @@ def _start_of_tail(skeleton: RestSkeleton, readings: list[NameReading], chest: i
 def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
     """Return the readings, without the role of a bone before one whose name says the same more surely.
 
-    ``Hip.L`` is a thigh in some skeletons, and the bone before ``Thigh.L`` in others.
+    ``Hip.L`` is a thigh in some skeletons, and the bone before ``Thigh.L`` in others. ``thigh_twist.l`` before
+    ``thigh_stretch.l`` is the upper half of a divided thigh: without it the leg turned about the thigh's middle.
     """
     surer = {
         skeleton.parents[place]
         for place, each in enumerate(readings)
         if each.role in (Role.THIGH, Role.UPPER_ARM) and skeleton.parents[place] >= 0
-        if readings[skeleton.parents[place]].roles == each.roles
+        if readings[skeleton.parents[place]].roles == each.roles and not readings[skeleton.parents[place]].twist
         if readings[skeleton.parents[place]].weight < each.weight
     }
     return [
@@ -295,6 +301,13 @@ def _starts_of_limbs(skeleton: RestSkeleton, readings: list[NameReading], named:
             if tuple(named[each] for each in line) == order and len({readings[each].side for each in line}) == 1:
                 starts.add(line[0])
     return starts
+
+
+def _is_beside(skeleton: RestSkeleton, place: int, role: Role, named: dict[int, Role], shape: ShapeReading) -> bool:
+    """Return whether a bone on the same parent has a role by name and place: a helper ``Wrist`` is beside the hand."""
+    parent = skeleton.parents[place]
+    beside = [each for each in skeleton.children[parent] if named.get(each) is role] if parent >= 0 else []
+    return any(each in shape.guesses and shape.guesses[each].role is role for each in beside)
 
 
 def _ends_digit(skeleton: RestSkeleton, place: int, role: Role, shape: ShapeReading) -> bool:
