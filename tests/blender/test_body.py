@@ -399,6 +399,42 @@ def test_straight_elbows_and_knees_bend_to_the_side_they_bend(roll: float) -> No
         assert (bone.tail - bone.head).y * way > 0.3 * bone.length, name
 
 
+def pointed_to(armature: Object, direction: Vector) -> None:
+    """Point all bones to one direction, or where they lie along it across it, as programs export them."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in armature.data.edit_bones:
+        along, length = bone.vector.normalized(), bone.length
+        tail = direction - direction.dot(along) * along
+        bone.tail = bone.head + 0.5 * length * (tail.normalized() if tail.length > 0.1 else Vector((0.0, -1.0, 0.0)))
+        bone.align_roll(along)
+    bpy.ops.object.mode_set(mode="POSE")
+    update()
+
+
+@pytest.mark.parametrize("direction", [(0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+def test_elbows_and_knees_of_bones_that_point_across_bend_to_the_side_they_bend(
+    direction: tuple[float, float, float],
+) -> None:
+    """They had no limits, and the knee of a foot that was lifted bent backward by 63 degrees."""
+    armature = stick_figure()
+    pointed_to(armature, Vector(direction))
+    body = make_body(armature)
+    for name in ("LeftForeArm", "RightForeArm", "LeftLeg", "RightLeg"):
+        bone = armature.pose.bones[name]
+        assert sum(getattr(bone, f"lock_ik_{axis}") for axis in "xyz") == 2, name
+    for handle, by in (("Foot.L", (0.05, -0.3, 0.3)), ("Foot.R", (-0.1, -0.5, 0.6)), ("Hips", (0.0, -0.2, -0.2))):
+        pull(armature, handle, by)
+        for side in ("Left", "Right"):
+            thigh, shin, foot = (armature.pose.bones[f"{side}{name}"] for name in ("UpLeg", "Leg", "Foot"))
+            knee = thigh.matrix.to_quaternion() @ thigh.bone.matrix_local.to_quaternion().inverted() @ Vector((1, 0, 0))
+            bend = (shin.head - thigh.head).cross(foot.head - shin.head)
+            assert bend.dot(knee) > -1e-3 and bend.cross(knee).length < 1e-3, (handle, side)
+    for name in ("LeftForeArm", "RightForeArm"):
+        assert name in body.given_limits
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    assert all(bone_limits.limits_of(bone) == bone_limits.UNLIMITED for bone in armature.pose.bones)
+
+
 def stick_figure(roll: float = 0.0) -> Object:
     bones = [
         Bone("Hips", (0, 0, 1.0), (0, 0, 1.1)),

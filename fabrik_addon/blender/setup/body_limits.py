@@ -15,7 +15,17 @@ from ..bodies.turning_bones import turning_bones
 from ..bones.bone_limits import limits_of
 from ..rig.body_properties import FabrikPart, body_of
 from .override_limits import all_limits_of, kept_in_override, restore_limits
-from .usual_limits import HINGES, HORIZONTAL_SHOULDER, RANGES, Ranges, angle_off_hinge, limit_ball, limit_joint
+from .usual_limits import (
+    ALIGNED_COSINE,
+    HINGES,
+    HORIZONTAL_SHOULDER,
+    RANGES,
+    Ranges,
+    is_off_hinge,
+    limit_ball,
+    limit_hinge_across,
+    limit_joint,
+)
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -43,26 +53,17 @@ _WHOLES = {'SPINE', 'NECK'}
 _HANGING = {'SHOULDER', 'HIP'}
 """Joints whose bones hang down in the anatomical position."""
 
-_ALIGNED_COSINE = math.cos(math.radians(20.0))
-"""Cosine of the angle between a bone's own y axis and the line to the next joint, from which on its swing is that of
-the limb. Bones that other programs have exported often point across the limb; limits of their swing would be wrong."""
-
-_MOST_OFF_HINGE = math.radians(20.0)
-"""Largest angle between the axis of a bend and the bone's own x or z axis that isn't told: of elbows of Rigify's
-metarigs it is up to 12 degrees, and 0 to 2 of knees. With 30 degrees knees come aside by 0.09 of the height when the
-hips are pulled down by 0.2."""
-
 
 def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) -> list[str]:
     """Give the usual limits to the bones of a body that have none, and note them in the body.
-
-    Returns:
-        the names of the bones whose hinges are more than ``_MOST_OFF_HINGE`` off the axis of their bend.
 
     Args:
         creature: kind of creature, "human" has limits of hands and feet too.
         forward: direction in armature space to which it looks: straight elbows bend there, straight knees away from it.
         up: direction in armature space from its feet to its head.
+
+    Returns:
+        the names of the bones whose hinges are off the axis of their bend (``is_off_hinge``).
     """
     body = body_of(armature)
     given = json.loads(body.given_limits or "{}")
@@ -74,21 +75,29 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         if part.bone not in turning:
             continue
         bone = armature.pose.bones[part.bone]
-        if part.role not in joints or _has_limits(bone) or not _points_along(armature, part, bone):
+        if part.role not in joints or _has_limits(bone):
             continue
         before = all_limits_of(bone)
         joint = joints[part.role]
+        link = _link_after(armature, part, bone)
+        toward = -forward if part.role == 'SHIN' else forward
         is_ball = creature == "human" and joint in RANGES
         # A person's spine and neck are wholes, however many bones they have: with the range of a neck for each of three
         # bones the head of Rigify's human looked straight behind. Each bone of an animal's long neck has its own.
         shared_by = counts[joint] if is_ball and joint in _WHOLES else 1
         with kept_in_override(bone):
-            if not (is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up)):
-                toward = -forward if part.role == 'SHIN' else forward
+            if link is not None and not _points_along(bone, link):
+                # Without the limits of a hinge the knees of bones that point across bent backward.
+                is_given = joint in HINGES and limit_hinge_across(bone, joint, _link_before(bone), link, toward)
+            elif is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up):
+                is_given = True
+            else:
                 limit_joint(bone, joint, toward)
-                if joint in HINGES and angle_off_hinge(bone, toward) > _MOST_OFF_HINGE:
+                is_given = True
+                if joint in HINGES and is_off_hinge(bone, toward):
                     off_hinges.append(bone.name)
-        given[bone.name] = [before, all_limits_of(bone), _rest_place(bone)]
+        if is_given:
+            given[bone.name] = [before, all_limits_of(bone), _rest_place(bone)]
     body.given_limits = json.dumps(given) if given else ""
     return off_hinges
 
@@ -139,8 +148,8 @@ def _has_limits(bone: PoseBone) -> bool:
     return any(math.isfinite(angle) for angle in (*lower, *upper))
 
 
-def _points_along(armature: Object, part: FabrikPart, bone: PoseBone) -> bool:
-    """Tell whether a bone's y axis points to the next joint of its limb, if there is one, at rest."""
+def _link_after(armature: Object, part: FabrikPart, bone: PoseBone) -> Vector | None:
+    """Return the line at rest from a bone's head to the next joint of its limb, None where there isn't one alone."""
     following = [
         armature.pose.bones[other.bone].bone
         for other in body_of(armature).parts
@@ -148,10 +157,22 @@ def _points_along(armature: Object, part: FabrikPart, bone: PoseBone) -> bool:
         and other.bone in armature.pose.bones
         and armature.pose.bones[other.bone].parent == bone
     ]
-    if len(following) != 1:
-        return True
-    link = following[0].head_local - bone.bone.head_local
-    return (
-        link.length == 0.0
-        or (bone.bone.tail_local - bone.bone.head_local).dot(link) >= _ALIGNED_COSINE * bone.bone.length * link.length
-    )
+    if len(following) != 1 or following[0].head_local == bone.bone.head_local:
+        return None
+    return following[0].head_local - bone.bone.head_local
+
+
+def _link_before(bone: PoseBone) -> Vector:
+    """Return the line at rest from the nearest joint above that is elsewhere to a bone's head, no length without."""
+    head = bone.bone.head_local
+    return next((head - above.head_local for above in bone.bone.parent_recursive if above.head_local != head), Vector())
+
+
+def _points_along(bone: PoseBone, link: Vector) -> bool:
+    """Tell whether a bone's y axis points along the line to the next joint at rest.
+
+    Only then its swing is that of the limb: bones that other programs have exported often point across the limb, and
+    limits of their swing would be wrong.
+    """
+    along = bone.bone.tail_local - bone.bone.head_local
+    return along.dot(link) >= ALIGNED_COSINE * along.length * link.length
