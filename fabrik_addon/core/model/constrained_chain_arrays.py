@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..math.operations import ARRAY, Array, quiet
 from ..math.quaternion_arrays import to_matrices
-from .joint_limits import AT_LIMIT, JointLimits, clamp
+from .joint_limits import AT_LIMIT, JointLimits, clamp, rotation_of
 
 _COMPARED_DIGITS = 9
 """Digits of a chain's geometry that count for the tips of feasible poses: those after them are rounding, and differ
@@ -162,11 +162,7 @@ def _feasible_tips(axes: FreeAxes, rests: bytes, links: bytes) -> tuple[Array, A
 
 def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
     """Return the parent frames (S, B, 3, 3) of bones, their own frames, and the joints (S, B + 1, 3)."""
-    x, twist, z = coordinates[..., 0], coordinates[..., 1], coordinates[..., 2]
-    w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
-    half = 0.5 * twist
-    cosine, sine = np.cos(half), np.sin(half)
-    own = to_matrices(np.stack([w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine], axis=-1))
+    own = to_matrices(np.stack(rotation_of(ARRAY, tuple(np.moveaxis(coordinates, -1, 0))), axis=-1))
     from_parents = bones.rests @ own
     frames = np.empty_like(from_parents)
     before = np.empty_like(from_parents)

@@ -159,6 +159,17 @@ def rotation_of(ops: Operations, s: SwingTwist) -> Quaternion:
     return w * cosine, x * cosine - z * sine, w * sine, x * sine + z * cosine
 
 
+def swing_axes(ops: Operations, x: Component, z: Component) -> tuple[Vector, Vector]:
+    """Return the angular velocities of a bone by the half-sines x and z of its swing, in its parent frame.
+
+    With ``w = sqrt(1 - x^2 - z^2)`` they are ``2 (x^2 / w + w, z, x z / w)`` and ``2 (x z / w, -x, z^2 / w + w)``. That
+    of the twist is the bone's own y axis.
+    """
+    w = ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
+    across = 2.0 * x * z / w
+    return (2.0 * (x * x / w + w), 2.0 * z, across), (across, -2.0 * x, 2.0 * (z * z / w + w))
+
+
 def clamp(ops: Operations, limits: JointLimits, s: SwingTwist) -> SwingTwist:
     """Return joint coordinates within limits.
 

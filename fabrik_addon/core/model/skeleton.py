@@ -30,7 +30,7 @@ from ..math.operations import ARRAY, TINY, Array, Vector
 from ..math.quaternion_arrays import conjugate, cross, from_values, multiply, to_matrices
 from ..math.quaternions import Quaternion
 from .euler_joint import euler_axes, own_rotation
-from .joint_limits import SwingTwist, rotation_of
+from .joint_limits import SwingTwist, rotation_of, swing_axes
 from .placed_tree import PlacedTree
 from .tree_structure import TreeStructure
 
@@ -184,22 +184,16 @@ class Tree:
     def axes(self, placed: PlacedTree, limited_coordinates: Array) -> Array:
         """Return the axes (B, 3, 3), columns, about which bones rotate with each coordinate, in armature space.
 
-        Those of a free bone are the axes of the frame that it inherits. Those of swing and twist are the angular
-        velocities of ``bounded_least_squares.turning_axes``: in the parent frame of the bone, with
-        w = sqrt(1 - x^2 - z^2), of x ``2 (x^2 / w + w, z, x z / w)`` and of z ``2 (x z / w, -x, z^2 / w + w)``; of the
-        twist the bone's y axis. Those of Euler angles are ``euler_axes``, in the rest frame.
+        Those of a free bone are the axes of the frame that it inherits. Those of swing and twist are ``swing_axes`` in
+        the parent frame of the bone, and the bone's y axis; those of Euler angles ``euler_axes``, in the rest frame.
         """
         rows = self.structure.limited
         if not rows.size:
             return placed.matrices.take(self.structure.inherited[self.structure.turning], -3)
         axes = placed.matrices.take(self.structure.inherited, -3)
-        x, z = limited_coordinates[..., 0], limited_coordinates[..., 2]
-        w = np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
-        w[..., self.structure.without_swing] = 1.0
-        across = x * z / w
-        own = np.zeros((*x.shape, 3, 3))
-        own[..., 0] = 2.0 * np.array((x * x / w + w, z, across)).T.swapaxes(0, -2)
-        own[..., 2] = 2.0 * np.array((across, -x, z * z / w + w)).T.swapaxes(0, -2)
+        own = np.zeros((*limited_coordinates.shape, 3))
+        for column, axis in zip((0, 2), swing_axes(ARRAY, *limited_coordinates.T[::2]), strict=True):
+            own[..., column] = np.array(axis).T
         for order, numbers in self.structure.euler_rows:
             own[..., numbers, :, :] = euler_axes(order, limited_coordinates[..., numbers, :])
         axes[..., rows, :, :] = axes.take(rows, -3) @ self.limited_rest_matrices @ own

@@ -190,11 +190,6 @@ class TreeStructure:
         found = [n for n, own in enumerate(rows) if own.reaches_half_turn and not own.is_ellipse]
         return np.array(found, np.intp)
 
-    @cached_property
-    def without_swing(self) -> NDArray[np.bool_]:
-        """(L,) whether x and z are both locked."""
-        return (self.lower[:, ::2] == self.upper[:, ::2]).all(axis=1)
-
     def swings(self, limited_coordinates: Array) -> tuple[Array, Array]:
         """Return the swings (E, 2) in ellipses, about x and z, and the radii (E, 2) of the quarters around them."""
         found = limited_coordinates.take(self.ellipses, -2)[..., ::2]

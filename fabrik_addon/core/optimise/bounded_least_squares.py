@@ -21,7 +21,7 @@ from ..math.operations import Component, Operations, Vector
 from ..math.quaternions import Quaternion, rotate
 from ..math.vectors import cross
 from ..model.constrained_chain import ConstrainedPose
-from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, ellipse_normal, ellipse_share
+from ..model.joint_limits import AT_LIMIT, JointLimits, SwingTwist, ellipse_normal, ellipse_share, swing_axes
 from .damped_steps import DAMPED, LONGEST_DAMPED_STEP, Rule, Solve, Symmetric, damped_solution, descend_to
 
 Descent: TypeAlias = Callable[
@@ -98,17 +98,16 @@ def turning_axes(
     ops: Operations, limits: JointLimits, coordinates: SwingTwist, parent: Quaternion, frame: Quaternion
 ) -> list[Vector]:
     """Return the angular velocity for those of a bone's x, twist and z that aren't locked, in armature space."""
-    x, _, z = coordinates
     no_x, no_twist, no_z = limits.locked
     axes: list[Vector] = []
-    w = 1.0 if no_x and no_z else ops.sqrt(ops.maximum(1.0 - x * x - z * z, 1e-6))
+    about_x, about_z = swing_axes(ops, coordinates[0], coordinates[2])
     if not no_x:
-        axes.append(rotate(parent, (2.0 * (x * x / w + w), 2.0 * z, 2.0 * x * z / w)))
+        axes.append(rotate(parent, about_x))
     if not no_twist:
         qw, qx, qy, qz = frame
         axes.append((2.0 * (qx * qy - qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz + qw * qx)))
     if not no_z:
-        axes.append(rotate(parent, (2.0 * x * z / w, -2.0 * x, 2.0 * (z * z / w + w))))
+        axes.append(rotate(parent, about_z))
     return axes
 
 

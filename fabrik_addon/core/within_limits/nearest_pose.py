@@ -25,7 +25,7 @@ from ..math.factorisation import positive_inverse
 from ..math.operations import ARRAY, TINY, Array
 from ..math.quaternion_arrays import crossing
 from ..model.constrained_chain_arrays import Bones, FreeAxes, frames_of
-from ..model.joint_limits import AT_LIMIT, within_half_turn
+from ..model.joint_limits import AT_LIMIT, swing_axes, within_half_turn
 
 LONGEST_NEWTON_STEP = 0.7
 """Largest change of one axis in one step, half-sine or radians."""
@@ -152,15 +152,11 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
 
 
 def _place(bones: Bones, coordinates: Array, targets: Array) -> _Placed:
-    """Return poses (S, B, 3) with the Jacobians of their tips; the axes are those of ``Tree.axes``."""
+    """Return poses (S, B, 3) with the Jacobians of their tips; the axes are ``swing_axes`` and the bones' own."""
     parents, frames, joints = frames_of(bones, coordinates)
-    x, z = coordinates[..., 0], coordinates[..., 2]
-    w = 2.0 * np.sqrt(np.maximum(1.0 - x * x - z * z, 1e-6))
-    x4, z4 = 4.0 * x / w, 4.0 * z / w
-    local = np.zeros((*x.shape, 3, 3))  # bone by bone, axis by axis, in the bone's parent frame
-    local[..., 0, 0], local[..., 2, 2] = x * x4 + w, z * z4 + w
-    local[..., 0, 1], local[..., 2, 1] = 2.0 * z, -2.0 * x
-    local[..., 0, 2] = local[..., 2, 0] = x * z4
+    local = np.zeros((*coordinates.shape, 3))  # bone by bone, axis by axis, in the bone's parent frame
+    for row, axis in zip((0, 2), swing_axes(ARRAY, coordinates[..., 0], coordinates[..., 2]), strict=True):
+        local[..., row, :] = np.stack(axis, axis=-1)
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
     arms = joints[:, bones.axes.carried] - joints[:, :-1]
