@@ -45,8 +45,8 @@ from ..math.vectors import (
     first_direction,
     norm,
     onward,
-    relative_to,
     scale,
+    subtract,
 )
 from ..model.chain_start import StartPose
 from ..problem import Chain, PoleShape, Pose
@@ -207,8 +207,8 @@ def pole_joint_and_angle(
     bent = number_of_bend(shape)
     places = reach_in_shape(SCALAR, shape, [length / total for length in links], distance)[bent - 1 : bent + 2]
     before, joint, after = (scale(onward(combination(p, along, q, side), r, across), total) for p, q, r in places)
-    _, side, across = pole_axes(SCALAR, relative_to(after, before, 1.0), relative_to(pole, before, 1.0))
-    bend = relative_to(joint, before, 1.0)
+    _, side, across = pole_axes(SCALAR, subtract(after, before), subtract(pole, before))
+    bend = subtract(joint, before)
     return bent, float(SCALAR.atan2(dot(bend, across), dot(bend, side)))
 
 

@@ -20,9 +20,9 @@ from ..math.vectors import (
     normalised,
     perpendicular,
     rejection,
-    relative_to,
     rotate_about,
     scale,
+    subtract,
 )
 
 NO_BEND = 1e-5
@@ -177,10 +177,10 @@ def bends_toward_pole(ops: Operations, joints: Sequence[Vector], pole: Vector) -
     plane_noise = DIRECTION_NOISE + POSITION_NOISE * (1.0 + norm(ops, pole) / (chord + TINY)) / (pole_height + TINY)
     bends: Condition = True
     for before, joint, after in zip(joints, joints[1:], joints[2:], strict=False):
-        between = relative_to(after, before, 1.0)
+        between = subtract(after, before)
         size = norm(ops, between)
         axis = scale(between, 1.0 / (size + TINY))
-        offset = rejection(relative_to(joint, before, 1.0), axis)
+        offset = rejection(subtract(joint, before), axis)
         height = norm(ops, offset)
         move = distance_between(ops, scale(cross(normal, axis), height), offset)
         noise = POSITION_NOISE + height * (plane_noise + POSITION_NOISE / (size + TINY))

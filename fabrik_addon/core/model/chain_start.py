@@ -103,7 +103,7 @@ def start_from(chain: Chain, pose: Pose, batch: tuple[int, ...] | None = None) -
     # The passes of FABRIK would correct the lengths without a message; the closed forms would give a wrong pose.
     for j, (start, end) in enumerate(pairwise(points)):
         check_length(ops, chain, j, distance_between(ops, start, end), lengths[j])
-    links = [(bx - ax, by - ay, bz - az) for (ax, ay, az), (bx, by, bz) in pairwise(points)]
+    links = [subtract(after, before) for before, after in pairwise(points)]
     axes = [x_axis(frame) for frame in frames]
     constrained_chain = _constrained_chain(ops, chain, pose, batch, links, frames) if chain.has_limits else None
     return StartPose(

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..math.operations import SCALAR, Array, Vector
 from ..math.quaternions import IDENTITY, Quaternion, conjugate, multiply, rotate
-from ..math.vectors import distance_between, relative_to, scale
+from ..math.vectors import distance_between, relative_to, scale, subtract
 from ..problem import Chain, FabrikError, Pose
 from .chain_start import check_length, rest_frames, split_pose
 from .euler_joint import coordinates_within, own_rotation
@@ -101,8 +101,7 @@ def start_tree(chain: Chain, pose: Pose) -> StartTree:
             continue
         found = distance_between(SCALAR, points[j], points[parent])
         check_length(SCALAR, chain, parent, found, lengths[j])
-        (x, y, z), (px, py, pz) = points[j], points[parent]
-        own = rotate(conjugate(frames[parent]), (x - px, y - py, z - pz))
+        own = rotate(conjugate(frames[parent]), subtract(points[j], points[parent]))
         offsets.append(scale(own, lengths[j] / found))
     orders = chain.euler_orders or ("",) * count
     limits = tuple(joint_limits(*each) for each in zip(chain.lower.tolist(), chain.upper.tolist(), orders, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..math.operations import TINY, Array, Component, Vector
 from ..math.quaternion_arrays import crossing
-from ..math.vectors import add, rejection, relative_to, scale
+from ..math.vectors import add, rejection, scale, subtract
 from ..model.placed_tree import PlacedTree
 from ..model.tree_motions import TreeMotions
 from .pole_arc import Change, PoleArc, pole_arc
@@ -109,26 +109,25 @@ class PoleTask:
         """Return the arc from bend to pole at a pose."""
         if not self._last or self._last[0][0] is not placed:
             root, first, *others, tip = (placed.joints[joint] for joint in self.joints)
-            bend = relative_to(first, root, 1.0)
+            bend = subtract(first, root)
             for joint in others:
-                bend = add(bend, relative_to(joint, root, 1.0))
-            bcg = bend, relative_to(tip, root, 1.0), relative_to(self.pole, root, 1.0)
+                bend = add(bend, subtract(joint, root))
+            bcg = bend, subtract(tip, root), subtract(self.pole, root)
             self._last[:] = [(placed, pole_arc(placed.ops, bcg, self.angle, self.rounding, self.fade))]
         return self._last[0][1]
 
     def deviations(self, placed: PlacedTree) -> tuple[float, float]:
         """Return the distance |b'| of the inner joints' sum from the chord, and their distances' sum; of one pose."""
         root, *inner, tip = (placed.joints[joint] for joint in self.joints)
-        chord = relative_to(tip, root, 1.0)
+        chord = subtract(tip, root)
         along = scale(chord, 1.0 / (math.hypot(*chord) + TINY))
-        across = [rejection(relative_to(joint, root, 1.0), along) for joint in inner]
+        across = [rejection(subtract(joint, root), along) for joint in inner]
         return math.hypot(*map(sum, zip(*across, strict=True))), sum(math.hypot(*each) for each in across)
 
     def rotation_to_pole(self, placed: PlacedTree) -> Vector:
         """Return the rotation vector about the chord that takes the bend to the pole; 0 where there is no angle."""
         angle = self.arc(placed).angle
-        (ax, ay, az), (bx, by, bz) = placed.joints[self.joints[0]], placed.joints[self.joints[-1]]
-        chord = (bx - ax, by - ay, bz - az)
+        chord = subtract(placed.joints[self.joints[-1]], placed.joints[self.joints[0]])
         return scale(chord, -angle / (math.hypot(*chord) + TINY))
 
 

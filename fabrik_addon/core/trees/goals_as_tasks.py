@@ -14,7 +14,7 @@ from ..fabrik.pole_shape import pole_joint_and_angle
 from ..goals.softness import is_eased, soft_target
 from ..math.operations import SCALAR, Array, Mask, Vector, add_up
 from ..math.quaternions import rotation_fault
-from ..math.vectors import relative_to, scale
+from ..math.vectors import relative_to, scale, subtract
 from ..model.tree_start import StartTree
 from ..problem import Chain, Goals, Options
 from ..tasks.balance_task import balance_task
@@ -149,7 +149,7 @@ def _with_shape_angles(start: StartTree, goals: Goals) -> Goals:
             way, before = before_last_link(start, way, tuple(end.tolist()), tuple(goals.rotations[number].tolist()))
             end = np.array(before)
         first, second = start.points[way[0]], start.points[way[1]]
-        seen = tuple((end - first).tolist()), relative_to(second, first, 1.0)
+        seen = tuple((end - first).tolist()), subtract(second, first)
         pole = tuple(((goals.poles[number] - np.array(start.root)) / start.unit - first).tolist())
         links = tuple(tree.lengths[joint] for joint in way[1:])
         angle = float(angles[number])

@@ -27,7 +27,7 @@ from dataclasses import replace
 from ..math.operations import SCALAR, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.smooth_step import smooth_step
-from ..math.vectors import add, dot, relative_to, scale
+from ..math.vectors import add, dot, scale, subtract
 from ..model.tree_start import StartTree
 from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_arc import pole_arc
@@ -98,7 +98,7 @@ def kept_bends(
         if any(way[0] in above and way[-2] not in above for above in moved):
             continue
         first_bones.add(way[0])
-        task, weight = _kept_bend(start, way, relative_to(target, shift, 1.0), pole)
+        task, weight = _kept_bend(start, way, subtract(target, shift), pole)
         if weight or pole is None:  # beside a pole it mostly has none, and would cost the time of a pole
             found.append((task, weight))
     return found
@@ -109,7 +109,7 @@ def _kept_bend(start: StartTree, way: Sequence[int], target: Vector, pole: PoleT
     task = PoleTask(way, target, 0.0, POLE_ROUNDING)
     bend, deviation = task.deviations(start.placed)
     root, bent = start.placed.joints[way[0]], task.arc(start.placed).bend
-    aim = relative_to(target, root, 1.0)
+    aim = subtract(target, root)
     distance = math.hypot(*aim)
     if min(bend, float(bent.chord), distance) <= NO_BEND:
         return task, 0.0
@@ -122,7 +122,7 @@ def _kept_bend(start: StartTree, way: Sequence[int], target: Vector, pole: PoleT
     direction = rotate(from_to(SCALAR, bent.e, aim, bent.u), bent.u)
     weight = KEPT_BEND_WEIGHT * smooth_step(share, 0.0, 1.0)
     if pole is not None:
-        seen = relative_to(pole.pole, root, 1.0)
+        seen = subtract(pole.pole, root)
         fade = float(pole_arc(SCALAR, (direction, aim, seen), 0.0, 0.0, pole.fade).fade)
         weight *= 1.0 - fade if pole.off(start.placed) <= WRONG_SIDE else 0.0
     return replace(task, pole=add(root, scale(direction, FAR))), weight
@@ -135,7 +135,7 @@ def _mean_shift(start: StartTree, positions: Sequence[PositionTask], pinned: Seq
     bends as they are.
     """
     ways = [
-        relative_to(position.target, start.placed.joints[position.joint], 1.0)
+        subtract(position.target, start.placed.joints[position.joint])
         for position, is_pinned in zip(positions, pinned, strict=True)
         if position.target is not None and (is_pinned or not any(pinned))
     ]
@@ -148,6 +148,6 @@ def before_last_link(start: StartTree, way: list[int], target: Vector, frame: Qu
 
     The frame holds the last link, so it is the links before it that bend.
     """
-    link = relative_to(start.points[way[-1]], start.points[way[-2]], 1.0)
+    link = subtract(start.points[way[-1]], start.points[way[-2]])
     held = rotate(multiply(frame, conjugate(start.frames[way[-2]])), link)
-    return way[:-1], relative_to(target, held, 1.0)
+    return way[:-1], subtract(target, held)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from ..math.operations import SCALAR
 from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate
 from ..math.rigid_fit import turned_by
-from ..math.vectors import relative_to
+from ..math.vectors import subtract
 from ..model.euler_joint import coordinates_within, own_rotation
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
@@ -100,7 +100,7 @@ def _bent_through(problem: TreeProblem, state: State, task: PoleTask) -> State:
     rotation = task.rotation_to_pole(state.placed)
     frames, joints = list(state.placed.frames), state.placed.joints
     for joint, following in pairwise(task.joints):
-        link = relative_to(joints[following], joints[joint], 1.0)
+        link = subtract(joints[following], joints[joint])
         bent = from_to(SCALAR, link, rotate(turned_by(IDENTITY, rotation), link), rotation)
         frames[joint] = multiply(bent, frames[joint])
     found = coordinates_of_tree(problem.start.tree, frames)

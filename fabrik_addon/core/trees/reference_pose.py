@@ -4,6 +4,7 @@
 
 from typing import NamedTuple
 
+from ..math.vectors import onward, subtract
 from ..model.tree_state import State
 from ..optimise.held_descent import TREE_STEPS, descend_held
 from ..tasks.position_task import PositionTask
@@ -50,10 +51,9 @@ def _met_halfway(problem: TreeProblem, state: State) -> State:
         if position.target is not None:
             tasks.append((position, weight))
             continue
-        (ax, ay, az), (bx, by, bz) = state.placed.joints[position.joint], state.placed.joints[position.meets]
+        here, there = (state.placed.joints[joint] for joint in (position.joint, position.meets))
         other = _weight_at(problem, position.meets, weight)
-        share = other / (weight + other)
-        middle = (ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az))
+        middle = onward(here, other / (weight + other), subtract(there, here))
         tasks += [(PositionTask(position.joint, middle), weight), (PositionTask(position.meets, middle), other)]
     return descend_held(TaskStack(TreeCoordinates(problem.start.tree, False), [tasks]), state, state, TREE_STEPS).state
 

@@ -27,7 +27,7 @@ from ..fabrik.passes import Stop
 from ..fabrik.tree_passes import EffectorPull, sweep_tree, tree_frames
 from ..math.operations import Vector
 from ..math.quaternion_arrays import largest_angle
-from ..math.vectors import relative_to
+from ..math.vectors import subtract
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
 from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Ended, descend_held
@@ -206,7 +206,7 @@ def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
     shifts: list[Vector] = [(0.0, 0.0, 0.0)] * len(tree.structure.roots)
     for number, root in enumerate(tree.structure.roots):
         if root in roots:
-            shifts[number] = relative_to(swept.joints[root], start.points[root], 1.0)
+            shifts[number] = subtract(swept.joints[root], start.points[root])
     return problem.state(coordinates_of_tree(tree, tree_frames(start, swept)), shifts)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ..goals.pole import bend_vector, pole_axes, rotation_to_shape
 from ..math.operations import TINY, Component, Operations, Vector, add_up
 from ..math.quaternions import conjugate, multiply
-from ..math.vectors import choose_parts, cross, distance_between, dot, norm, scale
+from ..math.vectors import choose_parts, combination, cross, distance_between, dot, norm
 from ..model.constrained_chain import ConstrainedPose, place
 from ..model.joint_limits import clamp, swing_twist
 from ..optimise.bounded_least_squares import descend, shortened, step_within_limits, turning_axes
@@ -115,8 +115,7 @@ def _pole_in_shape(
     bend = bend_vector(joints, along)
     y, z = dot(bend, side), dot(bend, across)
     p, q = cosine * y - sine * z, sine * y + cosine * z
-    (ax, ay, az), (bx, by, bz) = scale(side, p), scale(across, q)
-    return choose_parts(ops, p * p + q * q > TINY, (ax + bx, ay + by, az + bz), pole)
+    return choose_parts(ops, p * p + q * q > TINY, combination(p, side, q, across), pole)
 
 
 def _bend_angle(
@@ -141,8 +140,7 @@ def _pole_step(
     side, across = axes
     cosine, sine = ops.cos(angle), ops.sin(angle)
     toward = ops.where(angle > 0.0, -1.0, 1.0) / (size + TINY)
-    x, y, z = (toward * (cosine * a - sine * s) for s, a in zip(side, across, strict=True))
-    gradient = inner_joints_gradient(ops, pose, (x, y, z))
+    gradient = inner_joints_gradient(ops, pose, combination(toward * cosine, across, -toward * sine, side))
     secondary = [weight * part for weight, part in zip(pose.chain.free_weights, gradient, strict=True)]
     zero = 0.0 * angle
     change, _ = step_within_limits(ops, pose, secondary, (zero, zero, zero), 1e-9 + zero)
