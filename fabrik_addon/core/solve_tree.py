@@ -17,8 +17,8 @@ from .math.operations import Array
 from .model.chain_start import batch_shape
 from .model.tree_start import StartTree, start_tree
 from .model.tree_state import State
+from .optimise.held_descent import Ended
 from .optimise.jacobian_steps import StackedRule, step_by_rule
-from .optimise.weighted_solution import Descended
 from .problem import Chain, Goals, Options, Pose, Solution
 from .solvers.table import solver_for_tree
 from .tasks.task_stack import TaskStack
@@ -105,7 +105,7 @@ def solve_tree_components(
     solver = solver_for_tree(options)
     problem = problem_of_goals(start, goals, options)
     present = problem.present
-    found, reference = Descended(present, 0, True, None), None
+    found, reference = Ended(present, 0, True), None
     if not options.is_back and not problem.is_done(present):
         begin, steps = present, 0
         if solver.stacked is not None and not problem.is_met(present):

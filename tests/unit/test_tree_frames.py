@@ -27,8 +27,8 @@ from fabrik_addon.core.math.operations import Array
 from fabrik_addon.core.math.quaternion_arrays import angle_between
 from fabrik_addon.core.model.tree_state import State
 from fabrik_addon.core.optimise.batched_descent import are_alike, descend_between, stack_of_frames
+from fabrik_addon.core.optimise.held_descent import Ended
 from fabrik_addon.core.optimise.weighted_descent import CONVERGED, least_cost
-from fabrik_addon.core.optimise.weighted_solution import Descended
 from fabrik_addon.core.tasks.task_loss import OF_CHAINS, loss_of
 from fabrik_addon.core.tasks.task_stack import TaskStack
 from fabrik_addon.core.trees.goals_as_tasks import problem_of_goals
@@ -209,7 +209,7 @@ def test_poses_that_descend_side_by_side_end_where_each_does_alone() -> None:
 def test_frames_between_two_near_ones_are_solved_together(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
 
-    def counted(stacks: Sequence[TaskStack], *more: Any) -> list[Descended]:  # Any: what is handed on
+    def counted(stacks: Sequence[TaskStack], *more: Any) -> list[Ended]:  # Any: what is handed on
         counts.append(len(stacks))
         return descend_between(stacks, *more)
 

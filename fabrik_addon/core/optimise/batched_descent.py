@@ -24,7 +24,7 @@ from .exact_goals import ExactGoals, are_away, is_worth_the_way, to_meet
 from .exact_steps import meet_all, within_change
 from .held_descent import TREE_STEPS, Ended
 from .weighted_descent import Beginning, least_cost
-from .weighted_solution import Descended, met_exactly, of_targets_alone
+from .weighted_solution import met_exactly, of_targets_alone
 
 
 def are_alike(stacks: Sequence[TaskStack]) -> bool:
@@ -77,7 +77,7 @@ def descend_between(
     solved: tuple[State, State, State],
     forces: tuple[Array | None, Array | None],
     firmness: Firmness,
-) -> list[Descended]:
+) -> list[Ended]:
     """Bring the poses of F frames between two solved ones to the least cost, as ``descend_by_weight`` does one pose.
 
     Args:

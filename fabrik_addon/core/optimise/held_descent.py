@@ -89,6 +89,11 @@ class Ended(NamedTuple):
     are_held: bool = False
     """Of ``descend_held``: whether |h| is at most ``CLOSELY_MET`` at a minimum, and no component of the forces that
     hold h exceeds ``held_step.MOST_HOLDING``."""
+    by_weight: State | None = None
+    """Where the descent of the next frame starts: the state before what was nearly met was met exactly, which may be
+    ``state``; None where nothing was, and of the pose at hand where nothing was solved."""
+    of_targets: State | None = None
+    """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
 
 
 class _Here(NamedTuple):

@@ -15,11 +15,9 @@
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from ..math.operations import Array
 from ..model.tree_state import State
 from ..tasks.balance_task import BalanceTask
 from ..tasks.task_loss import OF_BODY, Firmness
@@ -45,23 +43,6 @@ human (bench rows "body-path" and "body-paths") 137 of 583 tries met the goals, 
 others after 0.26 and more; with all of them a hand led low took 16 ms (95th percentile) instead of 9."""
 
 
-class Descended(NamedTuple):
-    """Where a descent by weight has ended, or the pose at hand where nothing was solved."""
-
-    state: State
-    steps: int
-    """How many were taken after a comparison of costs."""
-    is_converged: bool
-    """Whether the descent has ended by itself."""
-    by_weight: State | None
-    """Where the descent of the next frame starts: the state before what was nearly met was met exactly, which may be
-    ``state``; None of the pose at hand."""
-    of_targets: State | None = None
-    """Where the descent without rotations and poles has ended (``to_meet``), of this frame or one before."""
-    forces: Array | None = None
-    """(M,) of the tasks where the descent has ended (``weighted_descent.Ended``)."""
-
-
 def descend_by_weight(
     stack: TaskStack,
     start: State,
@@ -70,7 +51,7 @@ def descend_by_weight(
     firmness: Firmness = OF_BODY,
     begins: Beginning = FAR,
     of_targets: State | None = None,
-) -> Descended:
+) -> Ended:
     """Bring a pose to the least cost of the tasks and the distance from a reference pose.
 
     Args:
@@ -78,7 +59,7 @@ def descend_by_weight(
         begins: what is known of the pose to start from. Where that is near no solution, a descent with
             ``Firmness.from_far`` comes first, unless ``FEW_STEPS`` lead from the reference pose to a solution up to
             ``SHORT_STEP`` away. From another start few steps lead to the minimum beside it, which may be a worse one.
-        of_targets: ``Descended.of_targets`` of the frame or move before.
+        of_targets: ``Ended.of_targets`` of the frame or move before.
     """
     before = 0
     if not begins.is_near and firmness.from_far is not None:
@@ -100,17 +81,17 @@ def met_exactly(
     reference: State,
     of_targets: State | None,
     known: tuple[ExactGoals, State | None] | None = None,
-) -> Descended:
+) -> Ended:
     """Meet exactly what is nearly met where ``least_cost`` has ended.
 
     Where a target is away (``are_away``) before or after that, descend once more without rotations and poles, and meet
     the targets alone.
 
     Args:
-        of_targets: ``Descended.of_targets`` of the frame or move before, from which the second descent starts.
+        of_targets: ``Ended.of_targets`` of the frame or move before, from which the second descent starts.
         known: what is met exactly, and the state in which it is, or None where that isn't known.
     """
-    state, taken, is_converged, forces, _ = ended
+    state, taken, *_ = ended
     goals, found = known or (None, None)
     if goals is None and not are_away(stack, state, firmness):
         goals = to_meet(stack, state, firmness, None)
@@ -121,8 +102,8 @@ def met_exactly(
         goals = to_meet(stack, state, firmness, nearer)
         found = _met(stack, state, firmness, goals)
         taken += more
-    of_targets = goals.of_targets or of_targets
-    return Descended(with_first_level_met(stack, found), taken, is_converged, state, of_targets, forces)
+    exact = with_first_level_met(stack, found)
+    return ended._replace(state=exact, steps=taken, by_weight=state, of_targets=goals.of_targets or of_targets)
 
 
 def _met(stack: TaskStack, state: State, firmness: Firmness, goals: ExactGoals) -> State:

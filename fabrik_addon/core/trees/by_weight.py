@@ -10,9 +10,9 @@ import math
 
 from ..model.tree_state import State
 from ..optimise.cost_model import cost_at
-from ..optimise.held_descent import TREE_STEPS
+from ..optimise.held_descent import TREE_STEPS, Ended
 from ..optimise.weighted_descent import Beginning
-from ..optimise.weighted_solution import Descended, descend_by_weight
+from ..optimise.weighted_solution import descend_by_weight
 from ..problem import Options
 from ..tasks.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN, Firmness, loss_of
 from ..tasks.task_stack import TaskStack
@@ -38,7 +38,7 @@ captured poses whose six handles have rotations; with 1 in 45, to the same poses
 a worse minimum (bench row "body-reconstruction")."""
 
 
-def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None) -> Descended:
+def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None) -> Ended:
     """Return the pose of least cost of the tasks and the posture task, weighed against each other."""
     stack, reference = problem.stack(), bent_to_poles(problem, begin)
     is_body = problem.goals.priorities is not None
@@ -69,7 +69,7 @@ def firmness_of(problem: TreeProblem) -> Firmness:
     return OF_CHAINS if problem.moves_root else OF_FIXED_CHAINS
 
 
-def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Descended:
+def _from_starts(problem: TreeProblem, stack: TaskStack, reference: State, options: Options) -> Ended:
     """Return what ``solved_by_weight`` does for a body: from the reference pose, and from others while it is unmet.
 
     A drag has one start, and a bound on the largest rotation: its first move is short, and leads to no other minimum.

@@ -11,7 +11,7 @@ from ..math.quaternions import Quaternion
 from ..math.vectors import scale
 from ..model.tree_start import StartTree, coordinates_of_tree
 from ..model.tree_state import State
-from ..optimise.weighted_solution import Descended
+from ..optimise.held_descent import Ended
 from ..problem import Status
 from ..tasks.task_stack import TaskStack
 from .pole_sides import turned_to_poles
@@ -46,9 +46,9 @@ class TreeSolution:
     by_weight: State | None = None
     """Where the descent has ended, if the pose differs from that by exact steps or by a bound of its rotation."""
     of_targets: State | None = None
-    """``Descended.of_targets``."""
+    """``Ended.of_targets``."""
     forces: Array | None = None
-    """``Descended.forces``."""
+    """``Ended.forces``."""
     reference: ReferencePose | None = None
     """Of a tree without pins."""
 
@@ -59,7 +59,7 @@ class TreeSolution:
 
 
 def solution_of(
-    problem: TreeProblem, state: State, found: Descended, reference: ReferencePose | None = None
+    problem: TreeProblem, state: State, found: Ended, reference: ReferencePose | None = None
 ) -> TreeSolution:
     """Return the solution of a state: where the descent ``found`` has ended, or another one that was taken instead."""
     start = problem.start

@@ -32,7 +32,7 @@ from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
 from ..optimise.held_descent import MOST_DAMPING, TREE_STEPS, Ended, descend_held
 from ..optimise.weighted_descent import NEAR, least_cost
-from ..optimise.weighted_solution import Descended, met_exactly
+from ..optimise.weighted_solution import met_exactly
 from ..problem import Options
 from ..tasks.task_loss import OF_TREES
 from .pole_sides import bending_away, turned_to_poles
@@ -73,7 +73,7 @@ them a Y took 9.5 steps instead of 7.1 to targets of which one is beyond reach, 
 
 def solved_without_pins(
     problem: TreeProblem, begin: State, options: Options, previous: TreeSolution | None
-) -> tuple[Descended, ReferencePose]:
+) -> tuple[Ended, ReferencePose]:
     """Return the pose of least cost of the tasks, with all starts' steps, and its reference pose.
 
     Args:
@@ -84,7 +84,7 @@ def solved_without_pins(
     before = None if previous is None else state_of_previous(problem, previous)
     reference = reference_pose(problem, begin, before, None if previous is None else previous.reference)
     near = reference.pose
-    best: Descended | None = None
+    best: Ended | None = None
     used = 0
     for number, start in enumerate(_starts(problem, near, before, previous, options)):
         found = _from_start(problem, start, near, None if number else previous)
@@ -99,7 +99,7 @@ def solved_without_pins(
     return best._replace(steps=used), reference
 
 
-def _from_start(problem: TreeProblem, start: State, reference: State, previous: TreeSolution | None) -> Descended:
+def _from_start(problem: TreeProblem, start: State, reference: State, previous: TreeSolution | None) -> Ended:
     """Return the pose of least cost of the tasks of chains without pins that is found from one start.
 
     1. Where targets are beyond reach, and the start isn't the solution of the frame before: ``FIRST_STEPS`` toward all
@@ -137,7 +137,7 @@ def _from_start(problem: TreeProblem, start: State, reference: State, previous: 
     if not was_weighed and not (beyond and others):
         found = held([*within, *others], beyond, TREE_STEPS if previous is None else NEAR_STEPS)
         if problem.is_done(found.state):
-            return Descended(found.state, steps, found.is_converged, found.state)
+            return found._replace(steps=steps, by_weight=found.state)
         if beyond and found.are_held:
             together = stack.with_levels([[], [*within, *beyond]])
             return met_exactly(together, found._replace(steps=steps), OF_TREES, reference, None)
