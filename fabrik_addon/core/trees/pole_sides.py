@@ -10,10 +10,9 @@ import math
 from itertools import pairwise
 
 from ..math.operations import SCALAR
-from ..math.quaternions import IDENTITY, conjugate, from_to, multiply, rotate
+from ..math.quaternions import IDENTITY, from_to, multiply, rotate
 from ..math.rigid_fit import turned_by
 from ..math.vectors import subtract
-from ..model.euler_joint import coordinates_within, own_rotation
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
 from ..tasks.pole_task import PoleTask
@@ -56,7 +55,7 @@ def turned_to_poles(problem: TreeProblem, state: State, is_reference: bool = Fal
     times the median step's rotation, where a target left reach; so by 1.5 times.
     """
     is_firm = problem.is_weighed or (problem.has_far_target and not is_reference)
-    structure, least = problem.start.tree.structure, WELL_BENT if is_firm else LEAST_BENT
+    least = WELL_BENT if is_firm else LEAST_BENT
     for task in problem.poles.values():
         bone, tip = task.joints[0], task.joints[-1]
         if any(joint != tip for joint in problem.effectors_beyond(bone)):
@@ -64,14 +63,9 @@ def turned_to_poles(problem: TreeProblem, state: State, is_reference: bool = Fal
         angle, size, *_ = task.arc(state.placed)
         if SCALAR.abs(angle) <= WRONG_SIDE or size <= least:
             continue
-        value, limits = state.coordinates[bone], structure.limits[bone]
-        own = value if len(value) == 4 else own_rotation(limits, value)
-        rotation = task.rotation_to_pole(state.placed)
-        # With the own rotation q = P^-1 F the parent frame P is F q^-1.
-        own = turned_by(own, rotate(multiply(own, conjugate(state.placed.frame(bone))), rotation))
-        coordinates = [*state.coordinates]
-        coordinates[bone] = own if structure.is_free[bone] else coordinates_within(limits, own)
-        state = problem.state(coordinates, state.shifts)
+        frames = [*state.placed.frames]
+        frames[bone] = turned_by(frames[bone], task.rotation_to_pole(state.placed))
+        state = problem.with_bones_at(state, {bone}, coordinates_of_tree(problem.start.tree, frames))
     return state
 
 
@@ -103,10 +97,6 @@ def _bent_through(problem: TreeProblem, state: State, task: PoleTask) -> State:
         link = subtract(joints[following], joints[joint])
         bent = from_to(SCALAR, link, rotate(turned_by(IDENTITY, rotation), link), rotation)
         frames[joint] = multiply(bent, frames[joint])
-    found = coordinates_of_tree(problem.start.tree, frames)
-    rotated, parents = set(task.joints[:-1]), problem.start.tree.structure.parents
-    coordinates = [*state.coordinates]
-    for joint, parent in enumerate(parents):
-        if joint in rotated or parent in rotated:
-            coordinates[joint] = found[joint]
-    return problem.state(coordinates, state.shifts)
+    children = problem.start.tree.structure.children
+    bones = {joint for rotated in task.joints[:-1] for joint in (rotated, *children[rotated])}
+    return problem.with_bones_at(state, bones, coordinates_of_tree(problem.start.tree, frames))

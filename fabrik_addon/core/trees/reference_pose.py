@@ -37,9 +37,12 @@ def reference_pose(
     away = bending_away(problem, pose)
     bones = frozenset(bone for number in away for bone in problem.poles[number].joints[:-1])
     if earlier is not None and before is not None:
-        before = _with_bones_of(problem, before, earlier.pose, earlier.bent)
+        before = problem.with_bones_at(before, earlier.bent, earlier.pose.coordinates)
         bones |= earlier.bent
-    return ReferencePose(_with_bones_of(problem, pose, before or _descended_to_poles(problem, pose), bones), bones)
+    if bones:
+        bent = before or _descended_to_poles(problem, pose)
+        pose = problem.with_bones_at(pose, bones, bent.coordinates)
+    return ReferencePose(pose, bones)
 
 
 def _met_halfway(problem: TreeProblem, state: State) -> State:
@@ -85,14 +88,3 @@ def _descended_to_poles(problem: TreeProblem, state: State) -> State:
     poles = [(problem.poles[number], 1.0) for number in away]
     stack = TaskStack(TreeCoordinates(problem.start.tree, False), [[*places, *poles]])
     return descend_held(stack, bent, None, TREE_STEPS).state
-
-
-def _with_bones_of(problem: TreeProblem, state: State, other: State, bones: frozenset[int]) -> State:
-    """Return a state with the coordinates that some bones have in another one."""
-    if not bones:
-        return state
-    coordinates = [
-        theirs if bone in bones else own
-        for bone, (own, theirs) in enumerate(zip(state.coordinates, other.coordinates, strict=True))
-    ]
-    return problem.state(coordinates, state.shifts)

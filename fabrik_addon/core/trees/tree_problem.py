@@ -3,7 +3,7 @@
 """The goals of a tree as tasks in the tree's units, by priority, and how far a pose is from them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -195,6 +195,11 @@ class TreeProblem:
         """Return the state of coordinates and roots' shifts."""
         tree = self.start.tree
         return State(tree, *tree.split(coordinates), np.array(shifts, float).reshape(-1, 3))
+
+    def with_bones_at(self, state: State, bones: Container[int], coordinates: Sequence[JointCoordinates]) -> State:
+        """Return a state in which some bones have other coordinates, given by joint for all bones."""
+        pairs = enumerate(zip(state.coordinates, coordinates, strict=True))
+        return self.state([other if bone in bones else own for bone, (own, other) in pairs], state.shifts)
 
     @cached_property
     def present(self) -> State:
