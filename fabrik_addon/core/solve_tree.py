@@ -40,8 +40,6 @@ def solve_trees(chain: Chain, pose: Pose, goals: Goals, options: Options) -> Sol
         ("poles", goals.poles, (count, 3)),
         ("rotations of the goals", goals.rotations, (count, 4)),
     )
-    if not batch:
-        return solve_tree(start_tree(chain, pose), goals, options)
     found = [
         solve_tree(start_tree(chain, one), desired, options) for one, desired in each_pose(chain, pose, goals, batch)
     ]

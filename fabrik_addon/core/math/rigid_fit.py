@@ -42,7 +42,7 @@ def fit_frame(
         columns.append(column)
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = columns
     for _ in range(MOST_ITERATIONS):
-        (px, py, pz), (qx, qy, qz), (rx, ry, rz) = _axes(frame)
+        (px, py, pz), (qx, qy, qz), (rx, ry, rz) = axes_of(frame)
         along = px * ax + py * ay + pz * az + qx * bx + qy * by + qz * bz + rx * cx + ry * cy + rz * cz
         size = abs(along) + TINY
         x = (py * az - pz * ay + qy * bz - qz * by + ry * cz - rz * cy) / size
@@ -54,7 +54,7 @@ def fit_frame(
     return frame
 
 
-def _axes(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
+def axes_of(frame: Quaternion) -> tuple[Vector, Vector, Vector]:
     """Return the x, y and z axes of a frame: the columns of its rotation matrix."""
     w, x, y, z = frame
     xx, yy, zz = x * x, y * y, z * z

@@ -53,13 +53,17 @@ def _pseudo_inverse(_ops: Operations, normal: Symmetric, residual: Vector, share
     """Return ``y = share sum_i v_i (v_i . e) / s_i^2``, with eigenvectors v_i and eigenvalues s_i^2 of J J^T."""
     xx, yy, zz, xy, xz, yz = normal
     matrix = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
-    values, vectors = np.linalg.eigh(matrix)
-    along = np.einsum("...ij,i...->...j", vectors, np.array(residual))
+    found = _by_pseudo_inverse(matrix, np.array(residual).T).T
+    x, y, z = found.tolist() if found.ndim == 1 else found
+    return share * x, share * y, share * z
+
+
+def _by_pseudo_inverse(normal: Array, residual: Array) -> Array:
+    """Return ``(J J^T)^+ e`` (..., M) of matrices J J^T (..., M, M) and residuals e (..., M)."""
+    values, vectors = np.linalg.eigh(normal)
     kept = values > SINGULAR_CUT * SINGULAR_CUT * values[..., -1:]
-    y = np.einsum("...ij,...j->i...", vectors, np.where(kept, along / np.where(kept, values, 1.0), 0.0))
-    if y.ndim == 1:
-        y = y.tolist()
-    return share * y[0], share * y[1], share * y[2]
+    along = (residual[..., None, :] @ vectors)[..., 0, :]
+    return (vectors @ np.where(kept, along / np.where(kept, values, 1.0), 0.0)[..., None])[..., 0]
 
 
 TRANSPOSE = Rule(
@@ -87,10 +91,7 @@ def _transpose_together(normal: Array, residual: Array, damping: float) -> Array
 
 def _pseudo_inverse_together(normal: Array, residual: Array, damping: float) -> Array:
     """Return ``y = (J J^T)^+ e``, times ``min(FIRST_DAMPING / damping, 1)``."""
-    values, vectors = np.linalg.eigh(normal)
-    kept = values > SINGULAR_CUT * SINGULAR_CUT * values[-1]
-    along = np.where(kept, residual @ vectors / np.where(kept, values, 1.0), 0.0)
-    return vectors @ along * min(FIRST_DAMPING / damping, 1.0)
+    return _by_pseudo_inverse(normal, residual) * min(FIRST_DAMPING / damping, 1.0)
 
 
 def _damped_together(normal: Array, residual: Array, damping: float) -> Array:

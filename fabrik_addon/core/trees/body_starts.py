@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..math.quaternions import IDENTITY, Quaternion, multiply, rotate
-from ..math.rigid_fit import fit_frame
+from ..math.rigid_fit import axes_of, fit_frame
 from ..model.joint_limits import hinge_axis
 from ..model.tree_start import coordinates_of_tree
 from ..model.tree_state import State
@@ -27,8 +27,6 @@ BEND = 0.6
 
 FITS = 5
 """Fits of the whole body's rotation, of at most four iterations each: half a turn takes more than one."""
-
-_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def other_starts(problem: TreeProblem, pose: State) -> Iterator[State]:
@@ -54,9 +52,9 @@ def _fitted(problem: TreeProblem, pose: State) -> State:
     weights = [1.0] * len(pairs)
     for task in problem.rotations.values():
         if task.axis is None:
-            offsets += [rotate(placed.frame(task.bone), axis) for axis in _AXES]
-            desired += [rotate(task.frame, axis) for axis in _AXES]
-            weights += [OrientationTask.scale**2] * len(_AXES)
+            offsets += axes_of(placed.frame(task.bone))
+            desired += axes_of(task.frame)
+            weights += [OrientationTask.scale**2] * 3
     turn: Quaternion = IDENTITY
     for _ in range(FITS):
         turn = fit_frame(turn, offsets, desired, weights)

@@ -18,7 +18,7 @@ from ..tasks.task_loss import OF_BODY, OF_CHAINS, OF_FIXED_CHAINS, OF_ONE_CHAIN,
 from ..tasks.task_stack import TaskStack
 from .body_starts import other_starts
 from .pole_sides import bent_to_poles
-from .solution import AS_GOOD, TreeSolution, state_of_previous, turned_where_known
+from .solution import AS_GOOD, TreeSolution, state_before, state_of_previous, turned_where_known
 from .tree_problem import TreeProblem
 
 MOVE_STEPS = 12
@@ -51,8 +51,7 @@ def solved_by_weight(problem: TreeProblem, begin: State, options: Options, previ
         # the height instead of 0.018 (bench row "body-pulling").
         forces = None if is_body else previous.forces
         of_targets = turned_where_known(problem, previous.of_targets)
-        ended = turned_where_known(problem, previous.by_weight) if options.continues or not is_body else None
-        start = ended or state_of_previous(problem, previous)
+        start = (state_before if options.continues or not is_body else state_of_previous)(problem, previous)
     firmness = firmness_of(problem)
     # A pose of one chain without forces isn't the solution of a frame before.
     is_near = previous is not None and (firmness is not OF_ONE_CHAIN or forces is not None)

@@ -89,7 +89,8 @@ def solved_without_pins(
     for number, start in enumerate(_starts(problem, near, before, previous, options)):
         found = _from_start(problem, start, near, None if number else previous)
         used += found.steps
-        is_same = best is not None and _largest_rotation(best.state, found.state) <= SAME_POSE
+        frames = found.state.placed.quaternions
+        is_same = best is not None and largest_angle(best.state.placed.quaternions, frames) <= SAME_POSE
         if best is None or _is_better(problem, found.state, best.state):
             best = found
         is_enough = _is_nearly_met(problem, best.state) and (is_same or not bending_away(problem, best.state))
@@ -208,11 +209,6 @@ def _warm_start(problem: TreeProblem, near: State, options: Options) -> State:
         if root in roots:
             shifts[number] = subtract(swept.joints[root], start.points[root])
     return problem.state(coordinates_of_tree(tree, tree_frames(start, swept)), shifts)
-
-
-def _largest_rotation(before: State, after: State) -> float:
-    """Return the largest angle (radians) by which the frame of a bone differs between two poses."""
-    return largest_angle(before.placed.quaternions, after.placed.quaternions)
 
 
 def _is_nearly_met(problem: TreeProblem, state: State) -> bool:
