@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
 
-def eased_distance(nodes: Nodes, target: Value, softness: Value, total: Value) -> tuple[Value, Value, Value]:
-    """Return a target's distance eased into full extension, whether it is, and as it is (``core.goals.softness``)."""
-    far = nodes.length(target)
+def ease_into_extension(nodes: Nodes, distance: Value, softness: Value, total: Value) -> tuple[Value, Value]:
+    """Return a distance eased into full extension, and whether it is eased (``core.goals.softness``)."""
     ease = softness * total
     begin = total - ease
-    is_eased = far > begin
-    eased = total - ease * nodes.scalar('EXPONENT', (begin - far) / ease)
+    return total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease), distance > begin
+
+
+def eased_distance(nodes: Nodes, target: Value, softness: Value, total: Value) -> tuple[Value, Value, Value]:
+    """Return a target's distance eased into full extension, whether it is, and as it is."""
+    far = nodes.length(target)
+    eased, is_eased = ease_into_extension(nodes, far, softness, total)
     return nodes.switch(is_eased, eased, far, 'FLOAT'), is_eased, far
 
 
@@ -62,23 +66,30 @@ def plane_group(is_straight: bool) -> GeometryNodeTree:
 
     def fill(nodes: Nodes) -> None:
         target, pole = nodes.input("Target"), nodes.input("Pole")
-        angle, softness, total, middle, half = (
-            nodes.input(name, NUMBER)
-            for name in ("Pole Angle", "Softness", "Chain length", "Middle reach", "Half of reach")
-        )
+        angle = nodes.input("Pole Angle", NUMBER)
+        distance, total = _place_in_table(nodes, target)
         plane, start = nodes.input("Plane at rest", ROTATION), nodes.input("Start", ROTATION)
-        with nodes.frame("Softness"):
-            distance, _, _ = eased_distance(nodes, target, softness, total)
-        with nodes.frame("How far away the target is"):
-            angle_of_reach = nodes.scalar('ARCCOSINE', (distance - middle) / half)
-            nodes.output("Place", angle_of_reach * (1.0 / math.pi))
+        with nodes.frame("Tip in the plane"):
             nodes.output("Tip", nodes.combine(0.0, distance / total, 0.0))
         with nodes.frame("Bend plane: root, target, pole"):
             frame, start = bend_plane(nodes, target, pole, angle, plane, start, is_straight)
             nodes.output("Plane", frame, ROTATION)
             nodes.output("Start", start, ROTATION)
 
-    return shared_group(f"FABRIK bend plane{', straight' if is_straight else ''}", fill)
+    return shared_group("FABRIK bend plane", fill, straight=is_straight)
+
+
+def _place_in_table(nodes: Nodes, target: Value) -> tuple[Value, Value]:
+    """Add the inputs of the reach and the output of the table place; return the eased distance and the length."""
+    softness, total, middle, half = (
+        nodes.input(name, NUMBER) for name in ("Softness", "Chain length", "Middle reach", "Half of reach")
+    )
+    with nodes.frame("Softness"):
+        distance, _, _ = eased_distance(nodes, target, softness, total)
+    with nodes.frame("How far away the target is"):
+        angle_of_reach = nodes.scalar('ARCCOSINE', (distance - middle) / half)
+        nodes.output("Place", angle_of_reach * (1.0 / math.pi))
+    return distance, total
 
 
 def swing_group(has_pole: bool) -> GeometryNodeTree:
@@ -92,15 +103,8 @@ def swing_group(has_pole: bool) -> GeometryNodeTree:
         target = nodes.input("Target")
         pole = nodes.input("Pole") if has_pole else None
         angle = nodes.input("Pole Angle", NUMBER) if has_pole else None
-        softness, total, middle, half = (
-            nodes.input(name, NUMBER) for name in ("Softness", "Chain length", "Middle reach", "Half of reach")
-        )
+        _place_in_table(nodes, target)
         plane = nodes.input("Plane at rest", ROTATION)
-        with nodes.frame("Softness"):
-            distance, _, _ = eased_distance(nodes, target, softness, total)
-        with nodes.frame("How far away the target is"):
-            angle_of_reach = nodes.scalar('ARCCOSINE', (distance - middle) / half)
-            nodes.output("Place", angle_of_reach * (1.0 / math.pi))
         with nodes.frame("Bend plane at rest, carried along"):
             frame = nodes.aligned(plane, target)
             if has_pole:
@@ -108,7 +112,7 @@ def swing_group(has_pole: bool) -> GeometryNodeTree:
                 frame = nodes.multiplied(frame, nodes.axis_turn((0.0, 1.0, 0.0), angle))
             nodes.output("Plane", frame, ROTATION)
 
-    return shared_group(f"FABRIK swing{', pole' if has_pole else ''}", fill)
+    return shared_group("FABRIK swing", fill, pole=has_pole)
 
 
 def planar_group(count: int, is_offset: bool) -> GeometryNodeTree:
@@ -125,4 +129,4 @@ def planar_group(count: int, is_offset: bool) -> GeometryNodeTree:
             rotations[0] = nodes.multiplied(plane, rotations[0])
         nodes.outputs("Rotation", rotations, ROTATION)
 
-    return shared_group(f"FABRIK {count} links in a plane{', offset' if is_offset else ''}", fill)
+    return shared_group(f"FABRIK {count} links in a plane", fill, offset=is_offset)

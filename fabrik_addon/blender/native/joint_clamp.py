@@ -121,8 +121,7 @@ def _blocked_group(is_ellipse: bool, has_ranges: bool, has_twist: bool) -> Geome
                 room = nodes.switch(is_up, most_twist - twist, twist - least_twist, 'FLOAT')
                 nodes.output("Twist", nodes.switch(room > NATIVE_AT_LIMIT, (0.0, 0.0, 0.0), along))
 
-    names = {"ellipse": is_ellipse, "ranges": has_ranges, "twist": has_twist}
-    return shared_group(", ".join(["FABRIK blocked axes", *(name for name, is_so in names.items() if is_so)]), fill)
+    return shared_group("FABRIK blocked axes", fill, ellipse=is_ellipse, ranges=has_ranges, twist=has_twist)
 
 
 def _radii(
@@ -167,5 +166,4 @@ def _clamp_group(is_ellipse: bool, has_twist: bool) -> GeometryNodeTree:
             turned = nodes.axis_turn((0.0, 1.0, 0.0), kept_twist if has_twist else twist)
             nodes.output("Rotation", nodes.multiplied(swing, turned), ROTATION)
 
-    words = ["FABRIK joint limits", *(["ellipse"] if is_ellipse else []), *(["twist"] if has_twist else [])]
-    return shared_group(", ".join(words), fill)
+    return shared_group("FABRIK joint limits", fill, ellipse=is_ellipse, twist=has_twist)

@@ -41,45 +41,32 @@ class Socket:
         self.nodes = nodes
         self.socket = socket
 
-    def _is_vector(self) -> bool:
-        return bool(self.socket.type == 'VECTOR')
-
-    def _math(self, operation: str, a: Value, b: Value) -> Socket:
-        is_vector = any(
-            isinstance(value, tuple) or (isinstance(value, Socket) and value._is_vector()) for value in (a, b)
-        )
-        return self.nodes.vector(operation, a, b) if is_vector else self.nodes.scalar(operation, a, b)
-
     def __add__(self, other: Value) -> Socket:
-        return self._math('ADD', self, other)
+        return self.nodes.arithmetic('ADD', self, other)
 
     def __radd__(self, other: Value) -> Socket:
-        return self._math('ADD', other, self)
+        return self.nodes.arithmetic('ADD', other, self)
 
     def __sub__(self, other: Value) -> Socket:
-        return self._math('SUBTRACT', self, other)
+        return self.nodes.arithmetic('SUBTRACT', self, other)
 
     def __rsub__(self, other: Value) -> Socket:
-        return self._math('SUBTRACT', other, self)
+        return self.nodes.arithmetic('SUBTRACT', other, self)
 
     def __mul__(self, other: Value) -> Socket:
         """Return the product; of a vector and a number it is the scaled vector."""
-        if (
-            self._is_vector()
-            and not isinstance(other, tuple)
-            and not (isinstance(other, Socket) and other._is_vector())
-        ):
+        if _is_vector(self) and not _is_vector(other):
             return self.nodes.scaled(self, other)
-        return self._math('MULTIPLY', self, other)
+        return self.nodes.arithmetic('MULTIPLY', self, other)
 
     def __rmul__(self, other: Value) -> Socket:
         return self * other
 
     def __truediv__(self, other: Value) -> Socket:
-        return self._math('DIVIDE', self, other)
+        return self.nodes.arithmetic('DIVIDE', self, other)
 
     def __rtruediv__(self, other: Value) -> Socket:
-        return self._math('DIVIDE', other, self)
+        return self.nodes.arithmetic('DIVIDE', other, self)
 
     def __lt__(self, other: Value) -> Socket:
         return self.nodes.compare('LESS_THAN', self, other)
@@ -98,6 +85,10 @@ class Socket:
 
     def __or__(self, other: Value) -> Socket:
         return self.nodes.boolean('OR', self, other)
+
+
+def _is_vector(value: Value) -> bool:
+    return isinstance(value, tuple) or (isinstance(value, Socket) and value.socket.type == 'VECTOR')
 
 
 class Nodes:
@@ -193,27 +184,27 @@ class Nodes:
         for result, socket in zip(results, self._output.inputs, strict=False):
             self.link(result, socket)
 
+    def arithmetic(self, operation: str, *values: Value) -> Socket:
+        """Return the result of a Vector Math node where a value is a vector, else that of a Math node."""
+        return self.vector(operation, *values) if any(map(_is_vector, values)) else self.scalar(operation, *values)
+
     # Numbers
 
     def scalar(self, operation: str, a: Value, b: Value = None, c: Value = None) -> Socket:
         """Return the result of a Math node."""
-        return self._formula("ShaderNodeMath", operation, (a, b, c))
+        return self._formula("ShaderNodeMath", (a, b, c), operation=operation)
 
     def compare(self, operation: str, a: Value, b: Value) -> Socket:
         """Return whether a comparison (a Compare node's operation) of two numbers holds."""
-        return self._formula("FunctionNodeCompare", operation, (a, b))
+        return self._formula("FunctionNodeCompare", (a, b), operation=operation)
 
     def is_near(self, a: Value, b: Value, most: Value) -> Socket:
         """Return whether ``|a - b| <= most``."""
-        node = self._node("FunctionNodeCompare", 'EQUAL')
-        self.link(a, node.inputs[0])
-        self.link(b, node.inputs[1])
-        self.link(most, node.inputs["Epsilon"])
-        return Socket(self, node.outputs[0])
+        return self._formula("FunctionNodeCompare", (a, b, most), operation='EQUAL')
 
     def boolean(self, operation: str, a: Value, b: Value) -> Socket:
         """Return the result of a Boolean Math node."""
-        return self._formula("FunctionNodeBooleanMath", operation, (a, b))
+        return self._formula("FunctionNodeBooleanMath", (a, b), operation=operation)
 
     def sqrt(self, a: Value) -> Socket:
         return self.scalar('SQRT', a)
@@ -226,22 +217,16 @@ class Nodes:
 
     def multiply_add(self, a: Value, b: Value, c: Value) -> Socket:
         """Return ``a b + c`` of numbers, or of vectors component by component."""
-        values = (a, b, c)
-        if any(isinstance(v, tuple) or (isinstance(v, Socket) and v._is_vector()) for v in values):
-            return self.vector('MULTIPLY_ADD', *values)
-        return self.scalar('MULTIPLY_ADD', *values)
+        return self.arithmetic('MULTIPLY_ADD', a, b, c)
 
     # Vectors
 
     def vector(self, operation: str, a: Value, b: Value = None, c: Value = None) -> Socket:
         """Return the result of a Vector Math node."""
-        return self._formula("ShaderNodeVectorMath", operation, (a, b, c))
+        return self._formula("ShaderNodeVectorMath", (a, b, c), operation=operation)
 
     def scaled(self, a: Value, factor: Value) -> Socket:
-        node = self._node("ShaderNodeVectorMath", 'SCALE')
-        self.link(a, node.inputs[0])
-        self.link(factor, node.inputs["Scale"])
-        return Socket(self, node.outputs[0])
+        return self.vector('SCALE', a, factor)
 
     def normalized(self, a: Value) -> Socket:
         return self.vector('NORMALIZE', a)
@@ -264,13 +249,11 @@ class Nodes:
 
     def combine(self, x: Value, y: Value, z: Value) -> Socket:
         """Return the vector with three components."""
-        return self._formula("ShaderNodeCombineXYZ", "", (x, y, z))
+        return self._formula("ShaderNodeCombineXYZ", (x, y, z))
 
     def separate(self, a: Value) -> tuple[Socket, Socket, Socket]:
         """Return a vector's components."""
-        node = self._node("ShaderNodeSeparateXYZ", "")
-        self.link(a, node.inputs[0])
-        x, y, z = (Socket(self, socket) for socket in node.outputs)
+        x, y, z = self._outputs("ShaderNodeSeparateXYZ", (a,))
         return x, y, z
 
     def looked_up(self, place: Value, tables: Sequence[Sequence[float]], label: str) -> Socket:
@@ -279,7 +262,7 @@ class Nodes:
         A curve node stores 256 equal steps and interpolates linearly between them. Tables have 256 steps or a divisor
         of 256, so that no value of a table is lost.
         """
-        node = self._node("ShaderNodeVectorCurve", "")
+        node = self._node("ShaderNodeVectorCurve")
         node.label = label
         mapping = node.mapping
         mapping.use_clip = False
@@ -298,43 +281,31 @@ class Nodes:
 
     def multiplied(self, a: Value, b: Value) -> Socket:
         """Return the rotation b followed by the rotation a."""
-        node = self._node("FunctionNodeRotateRotation", "")
-        node.rotation_space = 'LOCAL'
-        self.link(a, node.inputs[0])
-        self.link(b, node.inputs[1])
-        return Socket(self, node.outputs[0])
+        return self._formula("FunctionNodeRotateRotation", (a, b), rotation_space='LOCAL')
 
     def inverted(self, a: Value) -> Socket:
-        return self._formula("FunctionNodeInvertRotation", "", (a,))
+        return self._formula("FunctionNodeInvertRotation", (a,))
 
     def rotated(self, a: Value, rotation: Value) -> Socket:
         """Return a vector, rotated."""
-        return self._formula("FunctionNodeRotateVector", "", (a, rotation))
+        return self._formula("FunctionNodeRotateVector", (a, rotation))
 
     def aligned(self, rotation: Value, to: Value, axis: str = 'Y', pivot: str = 'AUTO') -> Socket:
         """Return a rotation followed by the shortest one that brings its axis onto a vector's direction (FromTo)."""
-        node = self._node("FunctionNodeAlignRotationToVector", "")
-        node.axis, node.pivot_axis = axis, pivot
-        self.link(rotation, node.inputs["Rotation"])
-        self.link(to, node.inputs["Vector"])
-        return Socket(self, node.outputs[0])
+        values = (rotation, None, to)  # with the factor, 1, between
+        return self._formula("FunctionNodeAlignRotationToVector", values, axis=axis, pivot_axis=pivot)
 
     def axis_turn(self, axis: Value, angle: Value) -> Socket:
         """Return the rotation about an axis by an angle."""
-        node = self._node("FunctionNodeAxisAngleToRotation", "")
-        self.link(axis, node.inputs["Axis"])
-        self.link(angle, node.inputs["Angle"])
-        return Socket(self, node.outputs[0])
+        return self._formula("FunctionNodeAxisAngleToRotation", (axis, angle))
 
     def quaternion(self, rotation: Value) -> list[Socket]:
         """Return w, x, y and z of a rotation."""
-        node = self._node("FunctionNodeRotationToQuaternion", "")
-        self.link(rotation, node.inputs[0])
-        return [Socket(self, socket) for socket in node.outputs]
+        return self._outputs("FunctionNodeRotationToQuaternion", (rotation,))
 
     def from_quaternion(self, w: Value, x: Value, y: Value, z: Value) -> Socket:
         """Return the rotation of a quaternion."""
-        return self._formula("FunctionNodeQuaternionToRotation", "", (w, x, y, z))
+        return self._formula("FunctionNodeQuaternionToRotation", (w, x, y, z))
 
     def object_location(self, obj: Value) -> Socket:
         """Return an object's location in the space of the modified object."""
@@ -349,30 +320,13 @@ class Nodes:
 
     def scale_matrix(self, scale: Value) -> Socket:
         """Return the matrix that scales by a vector."""
-        node = self._node("FunctionNodeCombineTransform", "")
-        self.link(scale, node.inputs["Scale"])
-        return Socket(self, node.outputs[0])
+        return self._formula("FunctionNodeCombineTransform", (None, None, scale))
 
     # Choices
 
     def switch(self, condition: Value, yes: Value, no: Value, kind: str = 'VECTOR') -> Socket:
         """Return one of two values; the nodes of the other one are not evaluated."""
-        node = self._node("GeometryNodeSwitch", "")
-        node.input_type = kind
-        for value, socket in zip((condition, no, yes), node.inputs[:3], strict=True):
-            self.link(value, socket)
-        return Socket(self, node.outputs[0])
-
-    def choose(self, index: Value, values: Sequence[Value], kind: str = 'VECTOR') -> Socket:
-        """Return the value with an index; the nodes of the others are not evaluated."""
-        node = self._node("GeometryNodeIndexSwitch", "")
-        node.data_type = kind
-        while len(node.index_switch_items) < len(values):
-            node.index_switch_items.new()
-        self.link(index, node.inputs[0])
-        for value, socket in zip(values, node.inputs[1 : len(values) + 1], strict=True):
-            self.link(value, socket)
-        return Socket(self, node.outputs[0])
+        return self._formula("GeometryNodeSwitch", (condition, no, yes), input_type=kind)
 
     def repeat(
         self, steps: Value, start: dict[str, tuple[str, Value]], body: Callable[..., Sequence[Value]]
@@ -391,10 +345,20 @@ class Nodes:
             self.link(result, last.inputs[name])
         return [Socket(self, last.outputs[name]) for name in start]
 
-    def _formula(self, kind: str, operation: str, values: Sequence[Value]) -> Socket:
-        node = self._node(kind, operation)
-        self._fill(node, values)
-        return Socket(self, next(socket for socket in node.outputs if socket.enabled))
+    def _formula(self, kind: str, values: Sequence[Value], **settings: str) -> Socket:
+        return self._outputs(kind, values, **settings)[0]
+
+    def _outputs(self, kind: str, values: Sequence[Value], **settings: str) -> list[Socket]:
+        """Return the outputs of a new node, with values linked to its inputs.
+
+        Only enabled sockets count: Blender 5.0 disables those of other operations, 5.2 has none.
+        """
+        node = self._node(kind)
+        for name, setting in settings.items():
+            setattr(node, name, setting)
+        for value, socket in zip(values, (socket for socket in node.inputs if socket.enabled), strict=False):
+            self.link(value, socket)
+        return [Socket(self, socket) for socket in node.outputs if socket.enabled]
 
     def arrange(self) -> None:
         """Set the nodes' locations: frames in the order they were opened, nodes in the order of their dependencies."""
@@ -407,14 +371,7 @@ class Nodes:
         places = layout(nodes, self._formulas, links)
         self.tree.nodes.foreach_set("location", [value for place in places for value in place])
 
-    def _fill(self, node: AnyNode, values: Sequence[Value]) -> None:
-        """Link values to a node's enabled inputs: Blender 5.0 disables those of other operations, 5.2 has none."""
-        for value, socket in zip(values, (socket for socket in node.inputs if socket.enabled), strict=False):
-            self.link(value, socket)
-
-    def _node(self, kind: str, operation: str) -> AnyNode:
+    def _node(self, kind: str) -> AnyNode:
         node = self.new(kind)
-        if operation:
-            node.operation = operation
         self._formulas.add(node)
         return node

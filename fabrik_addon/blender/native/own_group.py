@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, cast
 
-import bpy
 from bpy.types import PoseBone
 
 from .custom_properties import MARK, VERSION
 from .nodes import Nodes
+from .shared_groups import group_with, new_group
 
 if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
@@ -31,17 +31,11 @@ def own_group(name: str, content: Sequence[object], fill: Callable[[Nodes], None
         fill: adds inputs, nodes and outputs.
     """
     key = f"{VERSION} {hashlib.sha256(_spelled(content).encode()).hexdigest()}"
-    for tree in bpy.data.node_groups:
-        if tree.library is None and tree.get(MARK) == key:
-            return cast("GeometryNodeTree", tree)
-    solver = cast("GeometryNodeTree", bpy.data.node_groups.new(f"{name} bones", 'GeometryNodeTree'))
-    solver[MARK] = VERSION
-    nodes = Nodes(solver)
-    fill(nodes)
-    nodes.arrange()
-    group = _around(name, solver)
-    group[MARK] = key
-    return group
+    found = group_with(key)
+    if found is None:
+        found = _around(name, new_group(f"{name} bones", fill))
+        found[MARK] = key
+    return found
 
 
 def _spelled(value: object) -> str:

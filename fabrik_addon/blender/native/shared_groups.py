@@ -16,23 +16,31 @@ if TYPE_CHECKING:
     from bpy.types import GeometryNodeTree
 
 
-def shared_group(name: str, fill: Callable[[Nodes], None]) -> GeometryNodeTree:
-    """Return the node group of a name, made by ``fill`` unless this file has it."""
+def shared_group(name: str, fill: Callable[[Nodes], None], **variant: bool) -> GeometryNodeTree:
+    """Return the node group of a name, made by ``fill`` unless this file has it.
+
+    Args:
+        variant: which variant of the group it is: the words that are true are part of the name.
+    """
+    name = ", ".join([name, *(word for word, is_so in variant.items() if is_so)])
     key = f"{VERSION} {name}"
-    for tree in bpy.data.node_groups:
-        if tree.library is None and tree.get(MARK) == key:
-            return cast("GeometryNodeTree", tree)
-    return _made(name, key, fill)
+    found = group_with(key)
+    if found is None:
+        found = new_group(name, fill)
+        found[MARK] = key
+    return found
+
+
+def group_with(mark: str) -> GeometryNodeTree | None:
+    """Return the node group of this file that has a mark."""
+    trees = (tree for tree in bpy.data.node_groups if tree.library is None and tree.get(MARK) == mark)
+    return cast("GeometryNodeTree | None", next(trees, None))
 
 
 def new_group(name: str, fill: Callable[[Nodes], None]) -> GeometryNodeTree:
     """Return a new node group, made by ``fill``: a part of one chain's own with its numbers in it."""
-    return _made(name, VERSION, fill)
-
-
-def _made(name: str, mark: str | int, fill: Callable[[Nodes], None]) -> GeometryNodeTree:
     tree = cast("GeometryNodeTree", bpy.data.node_groups.new(name, 'GeometryNodeTree'))
-    tree[MARK] = mark
+    tree[MARK] = VERSION
     nodes = Nodes(tree)
     fill(nodes)
     nodes.arrange()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..rig.wording import counted
 from .bend_plane import bend_plane, eased_distance
 from .frame_transport import own_rotations
 from .link_inputs import LinkInputs, links_inputs
@@ -30,15 +31,6 @@ class SolverKind:
     """Whether the chain is straight at rest."""
     is_offset: bool
     """Whether links don't lie along their bones."""
-
-    @property
-    def name(self) -> str:
-        """Of the node group."""
-        words = [f"FABRIK {self.links} link{'s' if self.links > 1 else ''}"]
-        words += ["pole"] if self.has_pole else []
-        words += ["straight"] if self.is_straight else []
-        words += ["offset"] if self.is_offset else []
-        return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,8 @@ def solver_group(kind: SolverKind) -> GeometryNodeTree:
                 rotations[0] = nodes.multiplied(frame, rotations[0])
         nodes.outputs("Rotation", rotations, ROTATION)
 
-    return shared_group(kind.name, fill)
+    name = f"FABRIK {counted(kind.links, 'link')}"
+    return shared_group(name, fill, pole=kind.has_pole, straight=kind.is_straight, offset=kind.is_offset)
 
 
 def _goal_inputs(nodes: Nodes, kind: SolverKind) -> Goal:

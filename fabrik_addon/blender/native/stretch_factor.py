@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .bend_plane import ease_into_extension
 from .link_inputs import LinkInputs
 from .nodes import NUMBER, Nodes, Value
 from .read_bone_stretch import Powers
@@ -41,10 +42,8 @@ def _factor_group() -> GeometryNodeTree:
             nodes.input(name, NUMBER) for name in ("Distance", "Chain length", "Softness", "Most")
         )
         with nodes.frame("Distance that the chain reaches without stretch"):
-            ease = softness * total
-            begin = total - ease
-            eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
-            reached = nodes.switch(distance > begin, eased, distance, 'FLOAT')
+            eased, is_eased = ease_into_extension(nodes, distance, softness, total)
+            reached = nodes.switch(is_eased, eased, distance, 'FLOAT')
         with nodes.frame("Factor of the lengths"):
             nodes.output("Factor", nodes.minimum(nodes.maximum(distance / reached, 1.0), most), NUMBER)
             nodes.output("Share", reached / distance, NUMBER)

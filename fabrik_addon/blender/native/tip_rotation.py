@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
+from .bend_plane import ease_into_extension
 from .link_inputs import OPEN_END, LinkInputs
 from .nodes import NUMBER, ROTATION, Nodes, Value
 from .shared_groups import shared_group
@@ -128,10 +129,8 @@ def _eased_error(nodes: Nodes, distance: Value, links: LinkInputs, softness: Val
 def _eased_error_group() -> GeometryNodeTree:
     def fill(nodes: Nodes) -> None:
         distance, total, softness = (nodes.input(name, NUMBER) for name in ("Distance", "Chain length", "Softness"))
-        ease = softness * total
-        begin = total - ease
-        eased = total - ease * nodes.scalar('EXPONENT', (begin - distance) / ease)
-        nodes.output("Error", nodes.switch(distance > begin, distance - eased, 0.0, 'FLOAT'), NUMBER)
+        eased, is_eased = ease_into_extension(nodes, distance, softness, total)
+        nodes.output("Error", nodes.switch(is_eased, distance - eased, 0.0, 'FLOAT'), NUMBER)
 
     return shared_group("FABRIK error left by softness", fill)
 
