@@ -8,7 +8,7 @@ import bpy
 from bpy.app.handlers import persistent
 from bpy.types import Context, Object, PropertyGroup
 
-from .bone_keys import key_of, name_now
+from .bone_keys import named_by_key
 from .followed_object import offset_from
 from .property_updates import (
     OWN_CONTEXT,
@@ -50,15 +50,7 @@ SIDE_ITEMS = (
 )
 
 
-def _get_bone(row: FabrikPart | FabrikHandle, name: str, _is_set: bool) -> str:
-    return name_now(row.id_data, row.bone_key, name)
-
-
-def _keep_bone_key(row: FabrikPart | FabrikHandle, context: Context) -> None:
-    """Store the key of the bone, which is found by its name while there is no key."""
-    row.bone_key = 0
-    row.bone_key = key_of(row.id_data, row.bone)
-    show_change(row, context)
+_get_bone, _keep_bone_key = named_by_key("id_data", "bone")
 
 
 def _note_correction(part: FabrikPart, context: Context) -> None:

@@ -8,20 +8,42 @@ import re
 import struct
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import bpy
 from bpy.app.handlers import persistent
-from bpy.types import PoseBone
+from bpy.types import Context, PoseBone
 
-from .property_updates import OverridableIntProperty
+from .property_updates import OverridableIntProperty, show_change
 
 _HANDLERS = ("depsgraph_update_post", "undo_post", "redo_post", "load_post")
 """Lists of functions that Blender calls after bones may have been copied."""
 
 # Session ids are never used twice, and stay the same over undo.
 _kept_names: dict[int, dict[int, str]] = {}
+
+
+def named_by_key(owner: str, bone: str) -> tuple[Callable[[Any, str, bool], str], Callable[[Any, Context], None]]:
+    """Return the ``get_transform`` and the ``update`` of a setting with the name of a bone, beside one with its key.
+
+    Args:
+        owner: name of the attribute with the bone's armature.
+        bone: name of the setting; that of the key ends in "_key".
+    """
+    key_name = f"{bone}_key"
+
+    def get(settings: Any, name: str, _is_set: bool) -> str:
+        return name_now(getattr(settings, owner), getattr(settings, key_name), name)
+
+    def keep_key(settings: Any, context: Context) -> None:
+        """Store the key of the bone, which is found by its name while there is no key."""
+        setattr(settings, key_name, 0)
+        setattr(settings, key_name, key_of(getattr(settings, owner), getattr(settings, bone)))
+        show_change(settings, context)
+
+    return get, keep_key
 
 
 def name_now(armature: Any, key: int, name: str) -> str:

@@ -16,7 +16,7 @@ from ...core import FabrikError, Status
 from ...core.solvers.names import SOLVER_NAMES
 from ..bones.bone_selection import select_and_show
 from .body_properties import FabrikBody
-from .bone_keys import key_of, name_now
+from .bone_keys import named_by_key
 from .property_updates import (
     OWN_CONTEXT,
     OverridableBoolProperty,
@@ -82,35 +82,9 @@ OVERLAY_HANDLERS: list[Callable[[], None]] = []
 """Functions that are called after the overlay of an armature has been enabled or disabled."""
 
 
-def _get_tip(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    return name_now(chain.id_data, chain.tip_key, name)
-
-
-def _get_subtarget(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    return name_now(chain.target, chain.subtarget_key, name)
-
-
-def _get_pole_subtarget(chain: FabrikChain, name: str, _is_set: bool) -> str:
-    return name_now(chain.pole_target, chain.pole_subtarget_key, name)
-
-
-def _keep_key(chain: FabrikChain, context: Context) -> None:
-    """Store the key of the tip bone, which is found by its name while the chain has no key."""
-    chain.tip_key = 0
-    chain.tip_key = key_of(chain.id_data, chain.tip)
-    show_change(chain, context)
-
-
-def _keep_subtarget_key(chain: FabrikChain, context: Context) -> None:
-    chain.subtarget_key = 0
-    chain.subtarget_key = key_of(chain.target, chain.subtarget)
-    show_change(chain, context)
-
-
-def _keep_pole_subtarget_key(chain: FabrikChain, context: Context) -> None:
-    chain.pole_subtarget_key = 0
-    chain.pole_subtarget_key = key_of(chain.pole_target, chain.pole_subtarget)
-    show_change(chain, context)
+_get_tip, _keep_tip_key = named_by_key("id_data", "tip")
+_get_subtarget, _keep_subtarget_key = named_by_key("target", "subtarget")
+_get_pole_subtarget, _keep_pole_subtarget_key = named_by_key("pole_target", "pole_subtarget")
 
 
 def _share_root_motion(chain: FabrikChain, _context: Context) -> None:
@@ -151,7 +125,7 @@ class FabrikChain(PropertyGroup):
         name="Tip",
         description="Last bone of the chain",
         get_transform=_get_tip,
-        update=_keep_key,
+        update=_keep_tip_key,
     )
     tip_key: OverridableIntProperty(
         name="Tip Key",
