@@ -20,7 +20,7 @@ from ..rig.body_properties import body_of
 from .planted_feet import stance_of, upward
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import Object
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,14 @@ class CenterOverFloor:
     """Distance from the hull of these feet; 0 over it."""
 
 
-def read_balance(
-    armature: Object, bones: Sequence[PoseBone], pulled: frozenset[str], priority: int, first_joint: int
-) -> Balance | None:
+def read_balance(armature: Object, joints: Mapping[str, int], pulled: frozenset[str], priority: int) -> Balance | None:
     """Return the balance of a body whose bones are those of a tree; None without one, or with nothing planted.
 
     Args:
         armature: object with the body.
-        bones: of the tree, in the order of its joints.
+        joints: of the tree, at the heads of its bones, by their names.
         pulled: names of the handles that are pulled, which stay planted no more.
         priority: level of the task.
-        first_joint: the joint at which the first of the bones starts.
     """
     body = body_of(armature)
     if not body.use_balance:
@@ -52,24 +49,23 @@ def read_balance(
     stance = stance_of(armature, up)
     support = _support(stance, pulled)
     masses = masses_of(armature)
-    numbers = {bone.name: number for number, bone in enumerate(bones)}
-    sums: dict[int, tuple[float, Vector]] = {}
+    bones = armature.pose.bones
+    sums: dict[str, tuple[float, Vector]] = {}
     for name, mass, center in masses:
-        bone = armature.pose.bones[name]
-        number = next((numbers[one.name] for one in with_ancestors(bone) if one.name in numbers), None)
-        if number is not None:
-            before, moment = sums.get(number, (0.0, Vector()))
-            sums[number] = before + mass, moment + mass * center
+        carrier = next((one.name for one in with_ancestors(bones[name]) if one.name in joints), None)
+        if carrier is not None:
+            before, moment = sums.get(carrier, (0.0, Vector()))
+            sums[carrier] = before + mass, moment + mass * center
     if not sums or not support:
         return None
     whole = sum(mass for mass, _ in sums.values())
-    frames = [bones[number].matrix for number in sums]
+    frames = [bones[name].matrix for name in sums]
     centers = [
         frame.to_quaternion().inverted() @ (moment / mass - frame.to_translation())
         for frame, (mass, moment) in zip(frames, sums.values(), strict=True)
     ]
     return Balance(
-        bones=np.array([number + first_joint for number in sums]),
+        bones=np.array([joints[name] for name in sums]),
         masses=np.array([mass / whole for mass, _ in sums.values()]),
         centers=np.array([center[:] for center in centers]),
         up=np.array(up[:]),

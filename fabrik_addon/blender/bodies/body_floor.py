@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
 
 
-def read_floor(
-    armature: Object, bones: Sequence[PoseBone], toes: Mapping[str, PoseBone], first_joint: int
-) -> Floor | None:
+def read_floor(armature: Object, joints: Mapping[str, int], toes: Mapping[str, PoseBone]) -> Floor | None:
     """Return the floor of a body whose bones are those of a tree; None without one and without planted heels.
 
     Args:
         armature: object with the body.
-        bones: of the tree, in the order of its joints.
+        joints: of the tree, at the heads of its bones, by their names.
         toes: about which planted feet lift their heels, by the names of the feet's bones.
-        first_joint: the joint at which the first of the bones starts.
 
     Raises:
         FabrikError: its height is not a finite number.
@@ -47,17 +44,16 @@ def read_floor(
     up = normal.normalized()
     plane = (body.floor_height - row[3]) / normal.length
     points = [(bone, point, plane) for bone, point in sole_points_of(armature, up)] if body.use_floor else []
-    numbers = {bone.name: number for number, bone in enumerate(bones)}
     found = []
     for bone, point, height in [*points, *_planted_heels(armature, toes, up)]:
-        number = next((numbers[one.name] for one in with_ancestors(bone) if one.name in numbers), None)
-        if number is not None:
-            frame = bones[number].matrix
-            found.append((number, frame.to_quaternion().inverted() @ (point - frame.to_translation()), height))
+        carrier = next((one for one in with_ancestors(bone) if one.name in joints), None)
+        if carrier is not None:
+            in_frame = carrier.matrix.to_quaternion().inverted() @ (point - carrier.matrix.to_translation())
+            found.append((joints[carrier.name], in_frame, height))
     if not found:
         return None
     return Floor(
-        bones=np.array([number + first_joint for number, _, _ in found]),
+        bones=np.array([joint for joint, _, _ in found]),
         points=np.array([point[:] for _, point, _ in found]),
         up=np.array(up[:]),
         heights=np.array([height for _, _, height in found]),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -215,31 +215,29 @@ def eye_channels(look: Look | None, moved: Matrix | None = None) -> list[tuple[P
     return found
 
 
-def read_look_at(armature: Object, look: Look, bones: Sequence[PoseBone], first_joint: int, is_pulled: bool) -> LookAt:
+def read_look_at(armature: Object, look: Look, joints: Mapping[str, int], is_pulled: bool) -> LookAt:
     """Return the look of a body whose bones are those of a tree.
 
     Args:
         armature: object with the body.
         look: of its head.
-        bones: of the tree, in the order of its joints, the head's among them.
-        first_joint: the joint at which the first of the bones starts.
+        joints: of the tree, at the heads of its bones, the head's among them, by their names.
         is_pulled: whether a handle of the body is pulled (``Look.turning_roles``).
     """
     roles, turning = roles_of(armature), look.turning_roles(is_pulled)
-    numbers = {bone.name: number + first_joint for number, bone in enumerate(bones)}
-    line = [bone for bone in with_ancestors(look.head) if bone.name in numbers]
+    line = [bone for bone in with_ancestors(look.head) if bone.name in joints]
     trunk = next((bone for bone in line if roles.get(bone.name) not in NECK_ROLES), line[-1])
     forward, up = directions_at_rest(armature)
     left: Vector = up.cross(forward)  # type: ignore[assignment]
     since_rest = trunk.matrix.to_quaternion() @ trunk.bone.matrix_local.to_quaternion().inverted()
     of_head = look.head.bone.matrix_local.to_quaternion().inverted()
     return LookAt(
-        bone=numbers[look.head.name],
+        bone=joints[look.head.name],
         eyes=np.array(look.start[:]),
         forward=np.array(look.forward[:]),
         left=np.array((of_head @ left)[:]),
         point=np.array(look.point[:]),
         axes=np.array([(since_rest @ axis)[:] for axis in (forward, left, up)]),
-        turning=np.array([numbers[bone.name] for bone in line if roles.get(bone.name) in turning]),
+        turning=np.array([joints[bone.name] for bone in line if roles.get(bone.name) in turning]),
         priority=LOOKING,
     )

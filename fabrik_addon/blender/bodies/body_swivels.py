@@ -29,14 +29,10 @@ _BELOW_ARMS = {Role.CHEST, Role.SPINE, Role.HIPS}
 """Roles of the bone in whose frame an arm's model is: the first of them above the arm."""
 
 
-def read_swivels(armature: Object, tree: BoneTree, first_joint: int) -> tuple[Swivel, ...]:
-    """Return the arms of a body with shoulder, elbow and wrist in a tree.
-
-    Args:
-        first_joint: the joint at which the first of the tree's bones starts.
-    """
-    joints = {bone.name: number + first_joint for number, bone in enumerate(tree.bones)}
-    for number, end in enumerate(tree.ends, len(tree.bones) + first_joint):
+def read_swivels(armature: Object, tree: BoneTree) -> tuple[Swivel, ...]:
+    """Return the arms of a body with shoulder, elbow and wrist in a tree."""
+    joints = dict(tree.core_joints)
+    for number, end in enumerate(tree.ends, len(tree.bones) + tree.first_joint):
         if not end.is_tail:
             joints.setdefault(end.bone.name, number)
     arms = _arms(armature)

@@ -84,6 +84,16 @@ class BoneTree:
         """Whether the core's first joint is an anchor, no bone's: the core takes one root, and here are several."""
         return len(self.roots) > 1
 
+    @property
+    def first_joint(self) -> int:
+        """The core's joint at the head of the first bone: the joint after the anchor's, if there is one."""
+        return 1 if self.has_anchor else 0
+
+    @cached_property
+    def core_joints(self) -> dict[str, int]:
+        """The core's joint at the head of each bone, by the bones' names."""
+        return {name: number for number, name in enumerate(self.names, self.first_joint)}
+
     @cached_property
     def rotation_parents(self) -> list[int]:
         """Index of the bone with which each bone rotates, or -1."""

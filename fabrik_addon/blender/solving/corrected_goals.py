@@ -22,7 +22,6 @@ from ...core import Goals
 from ...core.math.quaternion_arrays import angle_between
 from ..bones.rotation_channel import rotation_from
 from ..rig.tree_of_chains import tree_matrices
-from .solve_tree_bones import ReadTree, first_joint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +57,7 @@ def deviations_of(group: Group, solution: TreeSolution | None) -> Deviations:
     start = tree.start
     points = start.pose.positions.tolist() if solution is None else solution.points
     frames = start.frames if solution is None else solution.frames
-    joints = _joints_of(tree)
+    joints = tree.bones.tree.core_joints
     found = {}
     for snapshot, tip in zip(group.snapshots, start.chain.tips, strict=True):
         end, rotation = snapshot.bones.end, Quaternion()
@@ -81,11 +80,12 @@ def sheared_deviations(group: Group, solved: Sequence[SolvedChain], constrained:
     tree, solution = group.tree, solved[0].solution
     if tree is None or solution is None or tree.bones.is_rigid:
         return constrained
-    bones, first = tree.bones.tree, first_joint(tree)
+    bones = tree.bones.tree
+    first, joints = bones.first_joint, bones.core_joints
     own = {bone.name: rotation_from(bone, channel) for one in solved for bone, channel in one.channels}
     matrices = tree_matrices(tree.bones, [own[name] for name in bones.names])
     shift = Vector(cast("Sequence[float]", solution.shifts[0])) if solution.shifts else Vector()
-    points, joints = bones.joints(matrices), _joints_of(tree)
+    points = bones.joints(matrices)
     found = {}
     for snapshot, tip in zip(group.snapshots, tree.start.chain.tips.tolist(), strict=True):
         before, end = constrained[snapshot.name], snapshot.bones.end
@@ -96,10 +96,6 @@ def sheared_deviations(group: Group, solved: Sequence[SolvedChain], constrained:
         point = Vector(points[tip - first].tolist()) + shift - Vector(cast("Sequence[float]", solution.points[tip]))
         found[snapshot.name] = Deviation(before.shift + point, before.rotation @ rotation)
     return found
-
-
-def _joints_of(tree: ReadTree) -> dict[str, int]:
-    return {bone.name: number for number, bone in enumerate(tree.bones.tree.bones, first_joint(tree))}
 
 
 def corrected_goals(group: Group, goals: Mapping[str, Goals], deviations: Deviations) -> Mapping[str, Goals]:

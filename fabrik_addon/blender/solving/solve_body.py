@@ -38,7 +38,7 @@ from .corrected_goals import (
 from .outcome import outcome_of, slipped_pin, with_rotations
 from .solve_chain_bones import SolvedChain
 from .solve_chains import solve_group
-from .solve_tree_bones import first_joint, take_tree
+from .solve_tree_bones import take_tree
 from .write_channels import write_channels
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def eyes_of_solution(
     if body.look is None or tree is None or solution is None:
         return []
     head = body.look.head
-    joint = first_joint(tree) + tree.bones.tree.names.index(head.name)
+    joint = tree.bones.tree.core_joints[head.name]
     place, frame = (cast("tuple[float, ...]", found[joint]) for found in (solution.points, solution.frames))
     before = Matrix.LocRotScale(head.matrix.to_translation(), head.matrix.to_quaternion(), None)
     after = Matrix.LocRotScale(Vector(place), Quaternion(frame), None)
@@ -189,13 +189,8 @@ def body_group(armature: Object, body: BodySnapshots) -> Group:
             if snapshot.bones.end == body.root and not snapshot.bones.use_tail:
                 raise FabrikError(f"Handle '{snapshot.name}': {error}: unlock it") from error
     tree = take_tree(armature, snapshots, moving_roots, body.posture_weights)
-    if moving_roots:
-        bones, priority = tree.bones.tree.bones, body.balance_priority
-        balance = read_balance(armature, bones, body.pulled, priority, first_joint(tree))
-        tree = replace(tree, balance=balance)
-    bones, first = tree.bones.tree.bones, first_joint(tree)
-    swivels = read_swivels(armature, tree.bones.tree, first)
-    tree = replace(tree, floor=read_floor(armature, bones, body.toes, first), swivels=swivels)
-    if body.look is not None:
-        tree = replace(tree, look_at=read_look_at(armature, body.look, bones, first, bool(body.pulled)))
-    return Group(snapshots, tree, moving_roots)
+    joints, look = tree.bones.tree.core_joints, body.look
+    balance = read_balance(armature, joints, body.pulled, body.balance_priority) if moving_roots else None
+    look_at = None if look is None else read_look_at(armature, look, joints, bool(body.pulled))
+    floor, swivels = read_floor(armature, joints, body.toes), read_swivels(armature, tree.bones.tree)
+    return Group(snapshots, replace(tree, balance=balance, floor=floor, look_at=look_at, swivels=swivels), moving_roots)

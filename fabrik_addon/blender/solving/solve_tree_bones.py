@@ -161,7 +161,7 @@ def _check_target_stays(armature: Object, snapshot: Snapshot, met: int, moving_r
 
 def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Goals]) -> Goals:
     """Return the goals of several chains as those of their tree, one row for each chain."""
-    first = first_joint(read)
+    first = read.bones.tree.first_joint
     meets = [
         -1 if met < 0 or not np.array_equal(goal.targets, snapshot.goals.targets) else met + first
         for met, snapshot, goal in zip(read.bones.meets, snapshots, goals, strict=True)
@@ -195,11 +195,6 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
         look_at=read.look_at,
         swivels=read.swivels,
     )
-
-
-def first_joint(read: ReadTree) -> int:
-    """Return the core's joint at the head of the tree's first bone: the joint after the anchor's, if there is one."""
-    return 1 if read.bones.tree.has_anchor else 0
 
 
 def _stacked(rows: Sequence[Array | None], columns: int) -> Array:
@@ -256,8 +251,8 @@ def _rotations_of(
 ) -> list[Quaternion]:
     """Return the own rotations of the bones that rotate in a solution, from a start and the own rotations in it."""
     start, rotations = begin
-    first, tree = first_joint(read), read.bones.tree
-    joints = slice(first, first + len(tree.bones))
+    tree = read.bones.tree
+    joints = slice(tree.first_joint, tree.first_joint + len(tree.bones))
     parents = bone_parent_frames(tree.rotation_parents, start.frames[joints], rotations)
     found = bone_rotations(parents, solution.frames[joints])
     return [rotations[number] if number in part.held else own for number, own in enumerate(found)]
@@ -306,7 +301,8 @@ def _start_at(read: ReadTree, part: _Part, rotations: Sequence[Quaternion], solu
         rotations: the bones' own.
         solution: says how far the roots that move are from where they were read.
     """
-    tree, first, held = read.posed_tree, first_joint(read), part.held
+    tree, held = read.posed_tree, part.held
+    first = tree.first_joint
     counted = [Quaternion() if number in held else own for number, own in enumerate(rotations)]
     chain, at = read_tree(tree, tree_matrices(read.bones, rotations), counted, read.weights, ())
     lower, upper, moved = chain.lower.copy(), chain.upper.copy(), np.zeros_like(at.positions)
