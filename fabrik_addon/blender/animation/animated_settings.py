@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..bones.overrides import driven_paths
 from ..rig.properties import chosen_chains, settings_of
 from ..solving.stored_values import TRANSFORM_CHANNELS, curves_of
 
@@ -42,7 +43,7 @@ def animated_paths(armature: Object) -> set[str]:
 
     NLA strips count whether or not they are muted: the paths may be more than what is evaluated, never fewer.
     """
-    return {curve.data_path for curve in (*_drivers_of(armature), *curves_of(armature))}
+    return driven_paths(armature) | {curve.data_path for curve in curves_of(armature)}
 
 
 def is_taken_away(armature: Object, data_path: str, off: float) -> bool:
@@ -50,7 +51,7 @@ def is_taken_away(armature: Object, data_path: str, off: float) -> bool:
 
     Imported actions have keys on all channels of all bones, and most of them say what is so without them.
     """
-    if any(curve.data_path == data_path for curve in _drivers_of(armature)):
+    if data_path in driven_paths(armature):
         return True
     values = armature.path_resolve(data_path)
     return any(
@@ -98,8 +99,3 @@ def has_animated_settings(paths: Iterable[str], bone: PoseBone) -> bool:
 def _is_channel_or_display(path: str) -> bool:
     name = path.rpartition(".")[2]
     return name in TRANSFORM_CHANNELS or path.endswith('"]') or name.startswith("bbone")
-
-
-def _drivers_of(armature: Object) -> list[FCurve]:
-    animation = armature.animation_data
-    return [curve for curve in animation.drivers if not curve.mute] if animation else []

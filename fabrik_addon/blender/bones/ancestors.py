@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .overrides import WHOLE_INFLUENCE, is_active
+from .overrides import is_active, replaces_pose
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -39,9 +39,7 @@ def _copied_bone(bone: PoseBone) -> PoseBone | None:
     last = next((one for one in reversed(bone.constraints) if is_active(one)), None)
     is_copy = (
         last is not None
-        and last.type == 'COPY_TRANSFORMS'
-        and last.influence >= WHOLE_INFLUENCE
-        and last.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+        and replaces_pose(last)
         and last.head_tail == 0.0  # type: ignore[attr-defined]
         and last.owner_space == last.target_space
         and last.owner_space in {'WORLD', 'POSE'}

@@ -147,13 +147,6 @@ def constraints_of(bone: PoseBone, limits: Limits | None, present: Channel | Non
     return BoneConstraints(bone, allowed, euler_limits, is_locked, own)
 
 
-def feasible_channel(
-    bone: PoseBone, rotation: Quaternion, limits: Limits | None, present: Quaternion
-) -> tuple[Channel, Quaternion]:
-    """Return ``BoneConstraints.channel`` of the constraints that a bone has."""
-    return constraints_of(bone, limits).channel(rotation, present)
-
-
 def feasible_channels(
     constraints: Sequence[BoneConstraints], rotations: Sequence[Quaternion], present: Sequence[Quaternion]
 ) -> tuple[list[Channel], list[Quaternion]]:

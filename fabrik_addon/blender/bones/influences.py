@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """READ: from which bones of an armature a bone's pose is computed, now and with all switches on, and what switches it.
 
-A constraint that replaces the whole pose (Copy Transforms, Armature) hides the parent, the bone's own channels and the
+A constraint that replaces the whole pose (Copy Transforms) hides the parent, the bone's own channels and the
 constraints before it while its influence is 1. Rigs switch between FK and IK by a driver on such an influence.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import bpy
 
 from ...core import FabrikError
-from .overrides import WHOLE_INFLUENCE, chain_constraints, constraint_goals, is_active
+from .overrides import chain_constraints, constraint_goals, is_active, replaces_pose
 
 if TYPE_CHECKING:
     from bpy.types import ID, Constraint, Object, PoseBone
@@ -41,7 +41,7 @@ def influences_on(armature: Object, bone: PoseBone) -> list[_Influence]:
     found: list[_Influence] = [_Influence(bone.parent.name, None, None)] if bone.parent else []
     for constraint in bone.constraints:
         is_on = is_active(constraint)
-        if is_on and _replaces(constraint):
+        if is_on and replaces_pose(constraint):
             found = [_Influence(one.source, one.constraint, one.hidden_by or constraint) for one in found]
         found += [
             _Influence(name, constraint, None if is_on else constraint) for name in source_bones(armature, constraint)
@@ -51,14 +51,7 @@ def influences_on(armature: Object, bone: PoseBone) -> list[_Influence]:
 
 def replacing_constraint(bone: PoseBone) -> Constraint | None:
     """Return the constraint that leaves nothing of a bone's own channels, or None."""
-    return next((one for one in reversed(bone.constraints) if is_active(one) and _replaces(one)), None)
-
-
-def _replaces(constraint: Constraint) -> bool:
-    is_whole = constraint.influence >= WHOLE_INFLUENCE
-    if constraint.type == 'COPY_TRANSFORMS':
-        return is_whole and constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
-    return False
+    return next((one for one in reversed(bone.constraints) if is_active(one) and replaces_pose(one)), None)
 
 
 def source_bones(armature: Object, constraint: Constraint) -> list[str]:

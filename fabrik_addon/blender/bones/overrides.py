@@ -33,6 +33,21 @@ WHOLE_INFLUENCE = 0.999
 """Influence from which a constraint that replaces the pose leaves nothing of what was before it."""
 
 
+def replaces_pose(constraint: Constraint) -> bool:
+    """Tell whether a constraint, if it is active, leaves nothing of the pose before it."""
+    return (
+        constraint.type == 'COPY_TRANSFORMS'
+        and constraint.influence >= WHOLE_INFLUENCE
+        and constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+    )
+
+
+def driven_paths(owner: Object) -> set[str]:
+    """Return the data paths of an object's driven properties; muted drivers don't count."""
+    animation = owner.animation_data
+    return {curve.data_path for curve in animation.drivers if not curve.mute} if animation else set()
+
+
 def is_active(constraint: Constraint) -> bool:
     """Tell whether a constraint is evaluated and has an influence."""
     if not (constraint.enabled and constraint.influence > 0.0):
@@ -108,13 +123,12 @@ def overrides_of(
         hit = next((bone.name for bone in rotated if bone.name in names), None)
         if hit is not None:
             found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")
-    if armature.animation_data:
-        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
-        for bone in bones:
-            written = [channel_name(bone), "scale"] if use_stretch else [channel_name(bone)]
-            written += ["location"] if bone == moving_root else []
-            if any(bone.path_from_id(name) in driven for name in written):
-                found.append(f"bone '{bone.name}' (driver)")
+    driven = driven_paths(armature)
+    for bone in bones if driven else ():
+        written = [channel_name(bone), "scale"] if use_stretch else [channel_name(bone)]
+        written += ["location"] if bone == moving_root else []
+        if any(bone.path_from_id(name) in driven for name in written):
+            found.append(f"bone '{bone.name}' (driver)")
     return tuple(found)
 
 
@@ -139,21 +153,19 @@ def holder_of(bone: PoseBone) -> str:
     for constraint in bone.constraints:
         if is_active(constraint) and _replaces_place_or_rotation(constraint):
             return f"constraint '{constraint.name}'"
-    animation = bone.id_data.animation_data
-    path = bone.path_from_id("location")
-    is_driven = animation and any(curve.data_path == path and not curve.mute for curve in animation.drivers)
-    return "a driver" if is_driven else ""
+    armature: Object = bone.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
+    return "a driver" if bone.path_from_id("location") in driven_paths(armature) else ""
 
 
 def _replaces_place_or_rotation(constraint: Constraint) -> bool:
-    if constraint.influence < WHOLE_INFLUENCE:
-        return False
-    if constraint.type == 'COPY_TRANSFORMS':
-        return constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+    if replaces_pose(constraint):
+        return True
     has_all_axes = all(getattr(constraint, f"use_{axis}", False) for axis in "xyz")
+    if constraint.influence < WHOLE_INFLUENCE or not has_all_axes:
+        return False
     if constraint.type == 'COPY_ROTATION':
-        return has_all_axes and constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
-    return has_all_axes and constraint.type == 'COPY_LOCATION' and not constraint.use_offset  # type: ignore[attr-defined]
+        return constraint.mix_mode == 'REPLACE'  # type: ignore[attr-defined]
+    return constraint.type == 'COPY_LOCATION' and not constraint.use_offset  # type: ignore[attr-defined]
 
 
 def bones_with_overrides(armature: Object) -> dict[str, str]:
@@ -170,9 +182,8 @@ def bones_with_overrides(armature: Object) -> dict[str, str]:
     for owner, constraint, rotated in chain_constraints(armature):
         for bone in rotated:
             found.setdefault(bone.name, f"constraint '{constraint.name}' of bone '{owner.name}'")
-    if armature.animation_data:
-        driven = {curve.data_path for curve in armature.animation_data.drivers if not curve.mute}
-        for bone in armature.pose.bones:
-            if driven and bone.path_from_id(channel_name(bone)) in driven:
-                found.setdefault(bone.name, "a driver")
+    driven = driven_paths(armature)
+    for bone in armature.pose.bones if driven else ():
+        if bone.path_from_id(channel_name(bone)) in driven:
+            found.setdefault(bone.name, "a driver")
     return found

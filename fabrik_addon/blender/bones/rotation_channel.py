@@ -22,16 +22,23 @@ Values: TypeAlias = tuple[float, ...] | str
 Setting = tuple["PoseBone | Bone", tuple[str, Values]]
 """A pose bone and its channel, or a bone and its mode of Inherit Scale: anything that a solve writes."""
 
+_CHANNEL_NAMES = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}
+"""Property of a rotation mode; that of all others is "rotation_euler"."""
+
 
 def rotation_of(bone: PoseBone | Object) -> Quaternion:
     """Return a pose bone's own rotation, or an object's, whatever its rotation mode."""
     mode = bone.rotation_mode
-    if mode == 'QUATERNION':
-        return bone.rotation_quaternion.normalized()
-    if mode == 'AXIS_ANGLE':
-        angle, *axis = bone.rotation_axis_angle
-        return Quaternion(axis, angle)
-    return bone.rotation_euler.to_quaternion()
+    return rotation_in(mode, getattr(bone, _CHANNEL_NAMES.get(mode, "rotation_euler")))
+
+
+def angle_between(a: Quaternion, b: Quaternion) -> float:
+    """Return the angle between two rotations, radians; they needn't be of length 1.
+
+    Not ``Quaternion.angle``: in single precision its arc cosine makes 0 of angles below 5e-4.
+    """
+    w, *vector = (a.conjugated() @ b)[:]
+    return 2.0 * math.atan2(math.hypot(*vector), abs(w))
 
 
 def is_finite(matrix: Matrix) -> bool:
@@ -53,9 +60,7 @@ def rotation_in_armature(armature: Object, target: Object, bone_name: str) -> Qu
 
 def channel_name(bone: PoseBone | Object) -> str:
     """Return the name of the property that a pose bone's or an object's rotation mode uses."""
-    return {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}.get(
-        bone.rotation_mode, "rotation_euler"
-    )
+    return _CHANNEL_NAMES.get(bone.rotation_mode, "rotation_euler")
 
 
 def present_channel(bone: PoseBone) -> Channel:
@@ -85,8 +90,8 @@ def _has_4d_locks(bone: PoseBone | Object) -> bool:
 
 def channel_for(bone: PoseBone, rotation: Quaternion) -> Channel:
     """Return the channel values nearest to a bone's present ones that give a rotation."""
-    name = channel_name(bone)
-    return name, nearest_values(bone.rotation_mode, rotation, getattr(bone, name)[:])
+    name, present = present_channel(bone)
+    return name, nearest_values(bone.rotation_mode, rotation, present)
 
 
 def nearest_values(mode: str, rotation: Quaternion, old: Sequence[float]) -> tuple[float, ...]:

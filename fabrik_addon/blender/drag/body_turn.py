@@ -8,16 +8,18 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mathutils import Quaternion, Vector
+from mathutils import Quaternion
 
 from ...core import FabrikError
 from ...core.trees.tree_problem import UNSEEN_ANGLE
 from ..bodies.handles import Pull, find_handle, rotated_in_world
+from ..bones.rotation_channel import angle_between
 from ..rig.body_properties import body_of
 from .body_drag import BodyDrag
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
+    from mathutils import Vector
 
     from ..bodies.body_following import Follows
     from ..solving.chain_groups import Group
@@ -99,11 +101,11 @@ class BodyTurn(BodyDrag):
 
     def _pose_within(self, view_layer: ViewLayer, position: Vector, group: Group) -> float:
         turn = super()._pose_within(view_layer, position, group)
-        self.angle_left = _angle(self._rotation(), self._desired())
+        self.angle_left = angle_between(self._rotation(), self._desired())
         return turn
 
     def _bounds(self, position: Vector) -> tuple[float, float]:
-        angle = _angle(self._solved_turn, self.turned)
+        angle = angle_between(self._solved_turn, self.turned)
         self._solved_turn = self.turned
         return MOST_TURN_RATIO * angle if 0.0 < angle < FAR_TURN else math.inf, math.inf
 
@@ -121,10 +123,3 @@ class BodyTurn(BodyDrag):
     def _kept(self) -> tuple[Pull, ...]:
         """Return what the handles keep from now on: their rotations, and their places if they kept these before."""
         return tuple(replace(pull, position=None) for pull in super()._kept())
-
-
-def _angle(a: Quaternion, b: Quaternion) -> float:
-    """Return the angle between two rotations, radians."""
-    left = a.conjugated() @ b
-    # The arc cosine of w alone would be too coarse for small angles.
-    return 2.0 * math.atan2(Vector(left[1:]).length, abs(left.w))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..bones.bone_limits import limits_of
-from ..bones.feasible_channels import feasible_channel
+from ..bones.feasible_channels import constraints_of
 from ..bones.rotation_channel import Channel, rotation_of
 
 if TYPE_CHECKING:
@@ -29,5 +29,4 @@ def direction_keeping_channel(bone: PoseBone, frame: Quaternion) -> Channel:
     """
     present = rotation_of(bone)
     desired = present @ bone.matrix.to_quaternion().conjugated() @ frame
-    channel, _ = feasible_channel(bone, desired, limits_of(bone), present)
-    return channel
+    return constraints_of(bone, limits_of(bone)).channel(desired, present)[0]

@@ -12,7 +12,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
 from ..bones.overrides import is_active
-from ..bones.rotation_channel import has_locks, rotation_in_armature, rotation_of
+from ..bones.rotation_channel import angle_between, has_locks, rotation_in_armature, rotation_of
 from ..rig.dependencies import moved_by
 from ..rig.targets_and_poles import position_in_world
 
@@ -74,7 +74,7 @@ class MovedGoal:
             armature: evaluated.
             left: angle (radians) by which ``rotation_at`` came only near to the rotation.
         """
-        return angle_left(rotation_in_armature(armature, obj, self.bone_name), rotation) <= AT_GOAL + left
+        return angle_between(rotation_in_armature(armature, obj, self.bone_name), rotation) <= AT_GOAL + left
 
 
 @dataclass(frozen=True)
@@ -208,13 +208,6 @@ def check_rotates(what: str, owner: Object | PoseBone) -> None:
         raise FabrikError(f"{what} '{owner.name}' can't rotate: its rotation is locked")
 
 
-def angle_left(rotation: Quaternion, desired: Quaternion) -> float:
-    """Return the angle (radians) from a rotation, which needn't be of length 1, to a desired one."""
-    left = rotation.normalized().conjugated() @ desired
-    # Not Quaternion.angle: the arc cosine of a single-precision number near 1 is 0 for angles below 5e-4.
-    return 2.0 * math.asin(min(1.0, Vector((left.x, left.y, left.z)).length))
-
-
 def rotation_at(obj: Object, bone_name: str, to_armature: Matrix, desired: Quaternion) -> tuple[Quaternion, float]:
     """Return the own rotation with which an object or a bone has a desired rotation in an armature's space.
 
@@ -242,7 +235,7 @@ def rotation_at(obj: Object, bone_name: str, to_armature: Matrix, desired: Quate
     for _ in range(_ROTATION_ROUNDS):
         # The quaternion that Blender reads from sheared axes isn't of length 1: the rounds ended 3e-3 off.
         found = (outer @ (delta @ own).to_matrix() @ scale).to_quaternion().normalized()
-        off = angle_left(found, desired)
+        off = angle_between(found, desired)
         if off < least:
             best, least = own, off
         if off < _ROTATION_FOUND:

@@ -19,8 +19,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...core import Goals
-from ...core.math.quaternion_arrays import angle_between
-from ..bones.rotation_channel import rotation_from
+from ..bones.rotation_channel import angle_between, rotation_from
 from ..rig.tree_of_chains import tree_matrices
 
 if TYPE_CHECKING:
@@ -119,16 +118,11 @@ def largest_difference(group: Group, a: Deviations, b: Deviations) -> float:
     length = 1.0 if group.tree is None else group.tree.start.unit
     return max(
         (
-            max((one.shift - b[name].shift).length / length, _angle(one.rotation, b[name].rotation))
+            max((one.shift - b[name].shift).length / length, angle_between(one.rotation, b[name].rotation))
             for name, one in a.items()
         ),
         default=0.0,
     )
-
-
-def _angle(a: Quaternion, b: Quaternion) -> float:
-    # An arc cosine of single precision can exceed ``CORRECTED`` where the rotations are the same.
-    return float(angle_between(np.array(a), np.array(b)))
 
 
 def cost_of(group: Group) -> float:

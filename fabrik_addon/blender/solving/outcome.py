@@ -16,7 +16,7 @@ from ...core import Status
 from ...core.model.joint_limits import axes_at_limit, joint_limits
 from ...core.solvers.names import SOLVER_NAMES
 from ..bones.bone_limits import euler_limits_of, left_by
-from ..bones.rotation_channel import has_locks, rotation_from
+from ..bones.rotation_channel import angle_between, has_locks, rotation_from
 from ..rig.last_results import Result
 from ..rig.wording import length_text
 from .solve_chain_bones import SolvedChain
@@ -174,7 +174,7 @@ def _rotated_by_constraints(solved: SolvedChain) -> list[str]:
         constraints = euler_limits_of(bone)
         own = rotation_from(bone, channel)
         shown = left_by(bone, constraints, own)
-        if abs(own.dot(shown)) < math.cos(0.5 * _UNREPORTED_ANGLE):
+        if angle_between(own, shown) > _UNREPORTED_ANGLE:
             named.append(f"'{constraints[-1].name}' of bone '{bone.name}'")
     return named
 
@@ -246,8 +246,7 @@ def _angle_off(solved: SolvedChain) -> float:
     goals = solved.snapshot.goals
     if goals.rotations is None:
         return 0.0
-    desired = Quaternion(goals.rotations[0].tolist())
-    return 2.0 * math.acos(min(1.0, abs(desired.dot(solved.snapshot.bones.end.matrix.to_quaternion()))))
+    return angle_between(Quaternion(goals.rotations[0].tolist()), solved.snapshot.bones.end.matrix.to_quaternion())
 
 
 def _rotation_error(solved: SolvedChain) -> str:

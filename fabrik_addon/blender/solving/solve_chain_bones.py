@@ -24,14 +24,13 @@ from mathutils import Quaternion, Vector
 from ...core import ComponentSolution, Goals, Status, TreeSolution, solve_components, start_from, with_root_fixed
 from ...core.goals.link_stretch import stretch_factor
 from ...core.math.operations import SCALAR, ScalarVector
-from ...core.math.quaternion_arrays import angle_between
 from ...core.model.chain_start import NearSolution
 from ...core.model.frame_transport import aim_frame
 from ...core.within_limits.least_rotation import FIRST_GUESS
 from ..bones.bone_kinematics import location_at
 from ..bones.bone_rotations import bone_rotations
 from ..bones.bone_stretch import read_links, stretched_settings
-from ..bones.rotation_channel import Channel, Setting, locked_channel_for, nearest_values, rotation_from
+from ..bones.rotation_channel import Channel, Setting, angle_between, locked_channel_for, nearest_values, rotation_from
 from ..rig.chain_bones import ChainBones, bone_matrices
 from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
@@ -107,7 +106,7 @@ class SolvedChain(NamedTuple):
         """Angle (radians) by which each bone rotates in its parent, by the bones' names."""
         before = (self.snapshot.bones.rotations[i] for i in self.snapshot.bones.free)
         return {
-            bone.name: float(angle_between(np.array(old), np.array(rotation_from(bone, channel))))
+            bone.name: angle_between(old, rotation_from(bone, channel))
             for old, (bone, channel) in zip(before, self.channels, strict=True)
         }
 
