@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import bpy
 
@@ -36,29 +37,21 @@ _SIMULATIONS = {'CLOTH', 'DYNAMIC_PAINT', 'EXPLODE', 'FLUID', 'PARTICLE_INSTANCE
 """Modifiers whose result at a frame depends on the frames before."""
 
 
-class Frames(Protocol):
+@dataclass(frozen=True)
+class Frames:
     """Evaluates frames of a scene, and returns evaluated objects."""
 
+    _scene: Scene
     view_layer: ViewLayer
     """With the objects and the depsgraph that evaluates them."""
 
     def go_to(self, frame: float) -> None:
         """Evaluate a frame; a fraction is a subframe."""
-
-    def evaluated(self, obj: Object) -> Object:
-        """Return an object as evaluated at the frame of the last ``go_to``."""
-
-
-class _SceneFrames:
-    def __init__(self, scene: Scene, view_layer: ViewLayer) -> None:
-        self._scene = scene
-        self.view_layer = view_layer
-
-    def go_to(self, frame: float) -> None:
         whole = math.floor(frame)
         self._scene.frame_set(whole, subframe=frame - whole)
 
     def evaluated(self, obj: Object) -> Object:
+        """Return an object as evaluated at the frame of the last ``go_to``."""
         depsgraph = self.view_layer.depsgraph
         assert depsgraph is not None  # go_to has made one
         return obj.evaluated_get(depsgraph)
@@ -99,7 +92,7 @@ def _in_own_scene(scene: Scene, objects: Sequence[Object]) -> Iterator[Frames | 
         for obj in dict.fromkeys(objects):
             own.collection.objects.link(obj)
         _copy_settings(scene, own)
-        frames = _SceneFrames(own, own.view_layers[0])
+        frames = Frames(own, own.view_layers[0])
         own.frame_set(scene.frame_current)
         yield frames if _is_independent(scene, own.view_layers[0].depsgraph) else None
     finally:
@@ -132,7 +125,7 @@ def _in_given_scene(scene: Scene, view_layer: ViewLayer) -> Iterator[Frames]:
     frame, subframe = scene.frame_current, scene.frame_subframe
     stored = store_values(view_layer, (obj for obj in scene.objects if obj.animation_data is not None))
     try:
-        yield _SceneFrames(scene, view_layer)
+        yield Frames(scene, view_layer)
     finally:
         scene.frame_set(frame, subframe=subframe)
         # frame_set has overwritten what was edited without a key.
