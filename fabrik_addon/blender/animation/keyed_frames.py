@@ -8,12 +8,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import bpy
 import numpy as np
 from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_channelbag_for_assigned_slot
 
 from ...core import Array
-from ..rig.dependencies import followed_by_chains
+from ..rig.dependencies import curves_of_node, followed_by_chains
 from .fcurves import key_times, remapping_of
 
 if TYPE_CHECKING:
@@ -63,21 +62,17 @@ def _times_of(owner: ID, name: str) -> Iterator[float]:
     animation = getattr(owner, "animation_data", None)
     if animation is None:
         return
-    prefix = name
-    if isinstance(owner, bpy.types.Object):
-        bone = owner.pose.bones.get(name) if owner.pose else None
-        prefix = bone.path_from_id() if bone else ""
-    times = _times_in(animdata_get_channelbag_for_assigned_slot(animation), prefix)
+    times = _times_in(animdata_get_channelbag_for_assigned_slot(animation), owner, name)
     if animation.use_tweak_mode:
         times = np.array([animation.nla_tweak_strip_time_to_scene(time) for time in times])
     yield from times.tolist()
     for track in animation.nla_tracks if animation.use_nla else ():
         for strip in () if track.mute else track.strips:
-            yield from _times_of_strip(strip, prefix).tolist()
+            yield from _times_of_strip(strip, owner, name).tolist()
 
 
-def _times_of_strip(strip: NlaStrip, prefix: str) -> Array:
-    """Return the scene's times of keys in a strip, or in the strips of a meta strip.
+def _times_of_strip(strip: NlaStrip, owner: ID, name: str) -> Array:
+    """Return the scene's times of keys on a node in a strip, or in the strips of a meta strip.
 
     Inner strips are in the scene's time, whatever the scale of their meta strip; with ``[a, b]`` its frames, a reversed
     one evaluates them at ``a + b - t``.
@@ -85,23 +80,15 @@ def _times_of_strip(strip: NlaStrip, prefix: str) -> Array:
     if strip.mute or strip.use_animated_time:
         return np.empty(0)
     if strip.action is not None:
-        return _in_scene(strip, _times_in(action_get_channelbag_for_slot(strip.action, strip.action_slot), prefix))
-    times = np.concatenate([np.empty(0), *(_times_of_strip(inner, prefix) for inner in strip.strips)])
+        bag = action_get_channelbag_for_slot(strip.action, strip.action_slot)
+        return _in_scene(strip, _times_in(bag, owner, name))
+    times = np.concatenate([np.empty(0), *(_times_of_strip(inner, owner, name) for inner in strip.strips)])
     return strip.frame_start + strip.frame_end - times if strip.use_reverse else times
 
 
-def _times_in(bag: ActionChannelbag | None, prefix: str) -> Array:
-    """Return the times (K,) of keys in a channelbag, ascending, in the action's time.
-
-    Args:
-        bag: None has no keys.
-        prefix: the data path of a bone or a property; empty are all keys but those of bones.
-    """
-    found = [
-        key_times(curve)
-        for curve in (bag.fcurves if bag else ())
-        if (curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."))
-    ]
+def _times_in(bag: ActionChannelbag | None, owner: ID, name: str) -> Array:
+    """Return the times (K,) of keys on a node in a channelbag, ascending, in the action's time; None has no keys."""
+    found = map(key_times, curves_of_node(bag.fcurves, owner, name) if bag else ())
     return np.unique(np.concatenate([np.empty(0), *found]))
 
 

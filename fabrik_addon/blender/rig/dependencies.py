@@ -141,7 +141,7 @@ def _dependencies(obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHIN
 
 def _driver_sources(owner: ID, name: str, driven: re.Pattern[str] = _OF_ANYTHING) -> Iterator[Node]:
     """Yield what the drivers of an object, a bone, or another data-block's property read."""
-    for curve in filter(lambda curve: driven.match(curve.data_path), drivers_of(owner, name)):
+    for curve in (curve for curve in drivers_of(owner, name) if driven.match(curve.data_path)):
         for variable in curve.driver.variables:
             for source in variable.targets:
                 if isinstance(source.id, bpy.types.Object):
@@ -152,16 +152,23 @@ def _driver_sources(owner: ID, name: str, driven: re.Pattern[str] = _OF_ANYTHING
                     yield source.id, re.sub(r"\[\d+]$", "", source.data_path)
 
 
-def drivers_of(owner: ID, name: str) -> Iterator[FCurve]:
-    """Yield the drivers of a bone, of an object but those of its bones, or of another data-block's property."""
+def drivers_of(owner: ID, name: str) -> list[FCurve]:
+    """Return the drivers of a bone, of an object but those of its bones, or of another data-block's property."""
+    animation = getattr(owner, "animation_data", None)
+    return curves_of_node(animation.drivers, owner, name) if animation else []
+
+
+def curves_of_node(curves: Iterable[FCurve], owner: ID, name: str) -> list[FCurve]:
+    """Return those of some curves of a data-block that animate or drive a node."""
     prefix = name
     if isinstance(owner, bpy.types.Object):
-        bone = owner.pose.bones.get(name) if name and owner.type == 'ARMATURE' else None
+        bone = owner.pose.bones.get(name) if owner.pose else None
         prefix = bone.path_from_id() if bone else ""
-    animation = getattr(owner, "animation_data", None)
-    for curve in animation.drivers if animation else ():
-        if curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."):
-            yield curve
+    return [
+        curve
+        for curve in curves
+        if (curve.data_path.startswith(prefix) if prefix else not curve.data_path.startswith("pose."))
+    ]
 
 
 def _deformers(obj: Object) -> Iterator[Node]:
