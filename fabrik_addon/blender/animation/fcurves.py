@@ -258,8 +258,10 @@ class ActionEdit:
             _bake_curve(curve, times, values[:, index], span, None if slopes is None else slopes[:, index])
             _check_modifiers(curve, channel, times, values[:, index])
 
-    def check(self, channel: Channel, count: int) -> None:
-        """Raise the errors that ``curves`` would raise, and make no curve.
+    def check(self, channels: Iterable[tuple[Channel, int]]) -> None:
+        """Raise the errors that ``curves`` would raise for channels and the counts of their components.
+
+        No curve is made.
 
         Raises:
             FabrikError: a curve can't be changed (locked, sampled) or isn't evaluated (muted, another NLA track is
@@ -279,10 +281,13 @@ class ActionEdit:
         check_not_linked(action, self.obj)
         check_own_poses(self.obj)
         bag = action_get_channelbag_for_slot(action, animation.action_slot)
-        for index in range(count):
-            curve = bag.fcurves.find(channel.data_path, index=index) if bag else None
-            if curve is not None:
-                _check_curve(curve, channel)
+        if bag is None:
+            return
+        for channel, count in channels:
+            for index in range(count):
+                curve = bag.fcurves.find(channel.data_path, index=index)
+                if curve is not None:
+                    _check_curve(curve, channel)
 
     def times(self, frames: Iterable[float]) -> Array:
         """Return frames (F,) of the scene as times of the action: in tweak mode those of the tweaked NLA strip."""

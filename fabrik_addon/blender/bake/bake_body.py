@@ -62,10 +62,10 @@ def bake_body(work: FrameRange) -> BakedBody:
         found, rows = _solved(work)
         solved = [one for one in found if one is not None]
         paths = animated_paths(armature)
-        for key, values in rows.items():
-            if key[1] != "location":
-                check_one_mode(paths, armature.pose.bones[key[0]])
-            edit.check(channel_of(armature, key), values.shape[1])
+        for bone_name, channel in rows:
+            if channel != "location":
+                check_one_mode(paths, armature.pose.bones[bone_name])
+        edit.check((channel_of(armature, key), values.shape[1]) for key, values in rows.items())
         written = key_channels(work, edit, rows, max(one.length for one in solved))
         work.view_layer.update()
         match_evaluated(work, edit, written)

@@ -78,8 +78,8 @@ def _bake(
     """Do the work of ``bake_chains``, and leave it to the caller to restore everything after an error."""
     tracks = take_tracks(work.view_layer, work.armature, chains, work.frames)
     # Curves that can't be changed raise their error before the frames are solved.
-    for key in (key for track in tracks for key in track.rotation_keys):
-        edit.check(channel_of(work.armature, key), width_of(work.armature, key))
+    keys = (key for track in tracks for key in track.rotation_keys)
+    edit.check((channel_of(work.armature, key), width_of(work.armature, key)) for key in keys)
     passes = _passes(tracks)
     for number, tracks_of_pass in enumerate(passes):
         for done in _read_and_solve(work, tracks_of_pass, chains):
