@@ -10,13 +10,13 @@ settings don't fit into a row: frames with any of them are read as groups and so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
 from ...core import Array, Goals, Pose, solve_chain_frames, start_from
@@ -25,14 +25,13 @@ from ...core.math.quaternion_arrays import blend, conjugate, multiply
 from ...core.model.chain_start import NearSolution
 from ...core.model.joint_limits import clamp_rotation, joint_limits
 from ...core.stages.stage import ComponentSolution
-from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
 from ..bones.bone_kinematics import rotates_rigidly
 from ..bones.bone_rotations import local_rotations, parent_frames
 from ..bones.overrides import is_active
-from ..bones.rotation_channel import rotation_in_armature, rotation_of
+from ..bones.rotation_channel import rotation_of
 from ..rig.chain_bones import ChainBones, chain_matrices
 from ..rig.snapshot import Snapshot
-from ..rig.targets_and_poles import position_in_world
+from ..rig.targets_and_poles import offset_rotation, position_in_world
 from ..solving.chain_groups import Group
 
 if TYPE_CHECKING:
@@ -72,10 +71,6 @@ class PlainChain:
     """Read at the first frame."""
     can_shear: bool
     """Whether its bones may change their shape from frame to frame."""
-    target_bone: str
-    """Name of the bone that is the target; empty where the target is an object."""
-    pole_bone: str
-    """The same of the pole."""
 
     @cached_property
     def names(self) -> list[str]:
@@ -106,7 +101,7 @@ class PlainChain:
                 return None
         matrices = chain_matrices(at_frame(at_first, line)) if at_first.is_constrained else [b.matrix for b in line]
         links = [matrices[i] for i in at_first.free]
-        last, target = matrices[-1], settings.target
+        last = matrices[-1]
         end = last @ Vector((0.0, line[-1].bone.length, 0.0)) if at_first.use_tail else last.translation
         row: Row = []
         for matrix in links:
@@ -117,12 +112,11 @@ class PlainChain:
         for bone in line[: len(at_first.bones)]:
             row += rotation_of(bone)[:]
         row.append(settings.influence)
-        row += (to_armature @ position_in_world(target, self.target_bone, "target"))[:]
+        row += (to_armature @ position_in_world(settings.target, settings.subtarget, "target"))[:]
         if self.snapshot.goals.poles is not None:
-            row += (to_armature @ position_in_world(settings.pole_target, self.pole_bone, "pole"))[:]
+            row += (to_armature @ position_in_world(settings.pole_target, settings.pole_subtarget, "pole"))[:]
         if self.snapshot.goals.rotations is not None:
-            desired = rotation_in_armature(armature, target, self.target_bone)
-            row += (desired @ Quaternion(settings.rotation_offset[:]).normalized())[:]
+            row += offset_rotation(armature, settings)[:]
         return row
 
     def solve(self, rows: list[Row], before: NearSolution | None = None) -> SolvedRows:
@@ -201,11 +195,24 @@ class PlainChain:
             pole_angles=snapshot.goals.pole_angles,
         )
         solution, last = solve_chain_frames(start_from(chain, pose), goals, snapshot.options, before)
-        after = [np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames]
-        columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(read, 1, 0))
-        parents = parent_frames(bones.tree.rotation_parents, *columns, multiply, conjugate)
-        rotations = np.stack(local_rotations(parents, after, multiply, conjugate), axis=1)
+        after = np.stack([np.stack(np.broadcast_arrays(*frame), axis=-1) for frame in solution.frames], axis=1)
+        rotations = own_rotations(bones.tree.rotation_parents, frames, read, after)
         return _with_influence(bones, read, rotations, parts[3][which]), solution, last
+
+
+def own_rotations(parents: Sequence[int], frames: Array, own: Array, after: Array) -> Array:
+    """Return the bones' own rotations (F, B, 4) with which their frames are (F, B, 4) those after the solve.
+
+    Args:
+        parents: index of the bone with which each bone rotates, or -1.
+        frames: (F, B, 4) of the bones before.
+        own: (F, B, 4) rotations of the bones before.
+        after: (F, B, 4) frames of the bones.
+    """
+    columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(own, 1, 0))
+    counted_in = parent_frames(parents, *columns, multiply, conjugate)
+    found: Array = np.stack(local_rotations(counted_in, list(np.moveaxis(after, 1, 0)), multiply, conjugate), axis=1)
+    return found
 
 
 def _with_influence(bones: ChainBones, before: Array, rotations: Array, influence: Array) -> Array:
@@ -230,42 +237,41 @@ def _within_limits(bones: ChainBones, rotations: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
-def plain_chain_of(group: Group, armature: Object) -> PlainChain | None:
+def plain_chain_of(group: Group, armature: Object, paths: Iterable[str]) -> PlainChain | None:
     """Return the chain of a group whose frames fit into rows, or None where they don't.
 
     Args:
-        group: read at the first frame.
+        group: read at the first frame, without animated settings besides the chain's influence and whether it is on.
+        paths: of the armature's animated properties.
     """
     snapshot = group.snapshots[0]
     if len(group.snapshots) != 1 or snapshot.target_bone in snapshot.moving:
         return None
     bones = snapshot.bones
-    settings = armature.fabrik.chains[bones.chain_name]  # type: ignore[attr-defined]
-    if settings.use_pin:
+    if (
+        snapshot.is_pinned
+        or snapshot.options.moves_root
+        or snapshot.options.stretch_max > 1.0
+        or bones.has_locks
+        or not bones.is_rigid
+    ):
         return None
-    if snapshot.options.moves_root or snapshot.options.stretch_max > 1.0 or bones.has_locks or not bones.is_rigid:
-        return None
-    animated = animated_paths(armature)
-    if animated_settings(animated, armature, bones.chain_name) - {"influence", "enabled"}:
-        return None
-    if any(has_animated_settings(animated, bone) for bone in bones.line):
-        return None
-    can_shear = may_shear(armature, bones.line)
-    return PlainChain(snapshot, can_shear, settings.subtarget, settings.pole_subtarget)
+    return PlainChain(snapshot, may_shear(armature, bones.line, paths))
 
 
-def may_shear(armature: Object, line: Sequence[PoseBone]) -> bool:
+def may_shear(armature: Object, line: Sequence[PoseBone], paths: Iterable[str]) -> bool:
     """Tell whether bones may change their shape from frame to frame.
 
     Args:
         armature: their object.
         line: the bones, from their root outward.
+        paths: of the armature's animated properties.
     """
     if armature.animation_data is not None and bool(armature.animation_data.nla_tracks):
         return True
     above = (*line, *line[0].parent_recursive)
     is_constrained = any(is_active(constraint) for bone in above for constraint in bone.constraints)
-    return is_constrained or any(path.endswith(".scale") for path in animated_paths(armature))
+    return is_constrained or any(path.endswith(".scale") for path in paths)
 
 
 def at_frame(bones: ChainBones, line: list[PoseBone]) -> ChainBones:

@@ -11,27 +11,25 @@ Each frame starts from solutions of frames near it, with its own pose as the ref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ...core import Array, Goals, Pose, TreeSolution, solve_tree_frames, start_tree
-from ...core.math.quaternion_arrays import conjugate, multiply
 from ...core.solve_tree_frames import Frame
-from ..animation.animated_settings import animated_paths, animated_settings, has_animated_settings
+from ..animation.animated_settings import has_animated_settings
 from ..bones.bone_kinematics import location_at, rotates_rigidly
-from ..bones.bone_rotations import local_rotations, parent_frames
 from ..bones.bone_tree import NO_LENGTH, link_lengths, rest_frames_of
-from ..bones.rotation_channel import rotation_in_armature, rotation_of
+from ..bones.rotation_channel import rotation_of
 from ..rig.snapshot import Snapshot
-from ..rig.targets_and_poles import position_in_world
+from ..rig.targets_and_poles import offset_rotation, position_in_world
 from ..solving.chain_groups import Group
 from ..solving.solve_tree_bones import ReadTree, tree_goals
-from .batched_frames import Row, SolvedRows, may_shear
+from .batched_frames import Row, SolvedRows, may_shear, own_rotations
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone
@@ -126,7 +124,7 @@ class PlainTree:
         error, status = np.zeros((len(rows), chains)), np.zeros((len(rows), chains), np.int64)
         if solutions:
             after = np.array([solution.frames[:bones] for solution in solutions])
-            rotations[which] = _own_rotations(tree.rotation_parents, posed.frames[which], posed.own[which], after)
+            rotations[which] = own_rotations(tree.rotation_parents, posed.frames[which], posed.own[which], after)
             error[which] = [solution.error for solution in solutions]
             status[which] = [solution.status for solution in solutions]
             if roots:
@@ -203,8 +201,7 @@ def _goals_at(armature: Object, settings: FabrikChain, tip: Sequence[float], to_
     if settings.use_rotation and settings.use_pin:
         rotation = armature.pose.bones[settings.tip].matrix.to_quaternion()[:]
     elif settings.use_rotation:
-        desired = rotation_in_armature(armature, settings.target, settings.subtarget)
-        rotation = (desired @ Quaternion(settings.rotation_offset[:]).normalized())[:]
+        rotation = offset_rotation(armature, settings)[:]
     return [*target, *pole, *rotation]
 
 
@@ -220,26 +217,12 @@ def _location_at(root: PoseBone) -> Row:
     return found
 
 
-def _own_rotations(parents: Sequence[int], frames: Array, own: Array, after: Array) -> Array:
-    """Return the bones' own rotations (F, B, 4) with which their frames are (F, B, 4) those after the solve.
-
-    Args:
-        parents: index of the bone with which each bone rotates, or -1.
-        frames: (F, B, 4) of the bones before.
-        own: (F, B, 4) rotations of the bones before.
-        after: (F, B, 4) frames of the bones.
-    """
-    columns = list(np.moveaxis(frames, 1, 0)), list(np.moveaxis(own, 1, 0))
-    counted_in = parent_frames(parents, *columns, multiply, conjugate)
-    found: Array = np.stack(local_rotations(counted_in, list(np.moveaxis(after, 1, 0)), multiply, conjugate), axis=1)
-    return found
-
-
-def plain_tree_of(group: Group, armature: Object) -> PlainTree | None:
+def plain_tree_of(group: Group, armature: Object, paths: Iterable[str]) -> PlainTree | None:
     """Return the tree of a group whose frames fit into rows, or None where they don't.
 
     Args:
-        group: read at the first frame.
+        group: read at the first frame, without animated settings of its chains.
+        paths: of the armature's animated properties.
     """
     read, snapshots = group.tree, group.snapshots
     if read is None or any(snapshot.influence < 1.0 for snapshot in snapshots):
@@ -251,10 +234,7 @@ def plain_tree_of(group: Group, armature: Object) -> PlainTree | None:
     rotating = {bone.name for bone in bones.tree.bones}
     if any(bone.name not in rotating for snapshot in snapshots for bone in snapshot.bones.tree.bones):
         return None
-    animated = animated_paths(armature)
-    if any(animated_settings(animated, armature, snapshot.name) for snapshot in snapshots):
-        return None
-    if any(has_animated_settings(animated, bone) for bone in bones.tree.line):
+    if any(has_animated_settings(paths, bone) for bone in bones.tree.line):
         return None
     goals = tree_goals(read, snapshots, [snapshot.goals for snapshot in snapshots])
-    return PlainTree(snapshots, read, goals, may_shear(armature, bones.tree.line))
+    return PlainTree(snapshots, read, goals, may_shear(armature, bones.tree.line, paths))

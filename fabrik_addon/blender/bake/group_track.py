@@ -96,7 +96,7 @@ def take_tracks(
         check_one_mode(paths, bone)
     clusters = unite_chains([replace(one, influence=1.0) if one.name in changing else one for one in read])
     groups = [with_tree(group) if changing.isdisjoint(group.names) else group for group in clusters]
-    return [Track(armature, group, frames, not changing.isdisjoint(group.names)) for group in solving_order(groups)]
+    return [Track(armature, group, frames, paths) for group in solving_order(groups)]
 
 
 class Track:
@@ -106,17 +106,16 @@ class Track:
     ``solve_rows`` returns, then ``connect``.
     """
 
-    def __init__(self, armature: Object, group: Group, frames: Sequence[float], is_changing: bool) -> None:
+    def __init__(self, armature: Object, group: Group, frames: Sequence[float], paths: set[str]) -> None:
         """Prepare a track.
 
         Args:
             armature: object of the group.
             group: as it is at the present frame.
             frames: of the bake, ascending.
-            is_changing: whether settings of the group's chains are animated.
+            paths: of the armature's animated properties.
         """
         self.group = group
-        self.plain: PlainChain | PlainTree | None = plain_chain_of(group, armature) or plain_tree_of(group, armature)
         self.values: dict[ChannelKey, Array] = {}
         """Channels (F, C) of bones, by frame."""
         self._count = len(frames)
@@ -134,15 +133,19 @@ class Track:
         """The channels to key: rotations of the bones that aren't locked, and those that a solve changes."""
         self.aligned: set[str] = set()
         """Names of the bones that must inherit scale along their own axes (Inherit Scale: Aligned)."""
-        self._is_changing = is_changing
-        paths = animated_paths(armature)
         settings = {name: animated_settings(paths, armature, name) for name in group.names}
+        self._is_changing = any(settings.values())
         self._with_animated_enabled = {name for name, animated in settings.items() if "enabled" in animated}
         bones = [bone for snapshot in group.snapshots for bone in snapshot.bones.line]
         self._has_animated_settings = any(animated - {"influence", "enabled"} for animated in settings.values()) or any(
             has_animated_settings(paths, bone) for bone in bones
         )
         """Whether a solve may change other channels at some frame than at the present one."""
+        self.plain: PlainChain | PlainTree | None = None
+        if not self._is_changing:
+            self.plain = plain_tree_of(group, armature, paths)
+        if not self._has_animated_settings:
+            self.plain = self.plain or plain_chain_of(group, armature, paths)
 
     @property
     def is_stepwise(self) -> bool:

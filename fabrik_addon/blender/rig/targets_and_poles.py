@@ -153,11 +153,17 @@ def _desired_rotation(armature: Object, settings: ChainSettings) -> Array:
         raise FabrikError(f"it can't take the target's rotation: that of bone '{settings.tip}' is locked")
     if settings.use_pin:
         return np.array([tip.matrix.to_quaternion()[:]])
-    rotation = rotation_in_armature(armature, settings.target, settings.subtarget)
+    rotation = offset_rotation(armature, settings)
     if not math.isfinite(rotation.w):
         target = in_words(settings.target, settings.subtarget)
         raise FabrikError(f"its target {target} has a rotation that is not a finite number")
-    return np.array([(rotation @ Quaternion(settings.rotation_offset[:]).normalized())[:]])
+    return np.array([rotation[:]])
+
+
+def offset_rotation(armature: Object, settings: ChainSettings) -> Quaternion:
+    """Return the rotation of a chain's target in armature space, with the chain's offset; not finite if it isn't."""
+    target = rotation_in_armature(armature, settings.target, settings.subtarget)
+    return target @ Quaternion(settings.rotation_offset[:]).normalized()
 
 
 def _supporting_bones_that_may_move(armature: Object, bone_name: str, bones: ChainBones) -> set[str]:
