@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,7 +52,8 @@ def eligible_chains(view_layer: ViewLayer, armature: Object, chains: Sequence[Fa
     """
     view_layer.update()
     snapshots = [take_snapshot(view_layer, armature, chain) for chain in chains]
-    eligible = [_eligible_chain(armature, chain, snapshot) for chain, snapshot in zip(chains, snapshots, strict=True)]
+    paths = animated_paths(armature)
+    eligible = [_eligible_chain(armature, *each, paths) for each in zip(chains, snapshots, strict=True)]
     own = [solver_of(armature, chain) for chain in chains]
     others = {name: solver for name, solver in solvers_of(armature).items() if solver not in own}
     _check_shared(armature, eligible, others)
@@ -118,19 +120,21 @@ def _check_hanging(armature: Object, eligible: Sequence[EligibleChain], others: 
             )
 
 
-def _eligible_chain(armature: Object, settings: FabrikChain, snapshot: Snapshot) -> EligibleChain:
+def _eligible_chain(
+    armature: Object, settings: FabrikChain, snapshot: Snapshot, paths: AbstractSet[str]
+) -> EligibleChain:
     try:
         _check_settings(settings)
         bones = snapshot.bones
         _check_limits(bones)
         has_pole = settings.pole_target is not None
-        rest = read_rest_chain(armature, bones, has_pole, settings.use_rotation, settings.tolerance)
+        rest = read_rest_chain(bones, has_pole, settings.use_rotation, settings.tolerance, paths)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     # Native rigs don't override each other: two that would rotate the same bone are refused.
     overridden = [name for name in snapshot.overridden + snapshot.carried if f"(constraint '{CONSTRAINT}" not in name]
     warnings = [f"also turned by {', '.join(overridden)}"] if overridden else []
-    warnings += _animated(armature, settings, rest)
+    warnings += _animated(armature, settings, rest, paths)
     if loses_drivers(armature):
         warnings.append(LOST_DRIVERS)
     return EligibleChain(settings, rest, warnings)
@@ -178,17 +182,17 @@ def _check_limits(bones: ChainBones) -> None:
             )
 
 
-def _animated(armature: Object, settings: FabrikChain, rest: RestChain) -> list[str]:
+def _animated(armature: Object, settings: FabrikChain, rest: RestChain, paths: AbstractSet[str]) -> list[str]:
     """Tell what is animated that a native rig takes to stay as it is."""
     labels = settings.bl_rna.properties
-    names = sorted(animated_settings(animated_paths(armature), armature, settings.name))
-    found = []
-    for name in names:
-        found.append(f"its setting '{labels[name].name}' is animated, but its rig keeps what it is now")
+    found = [
+        f"its setting '{labels[name].name}' is animated, but its rig keeps what it is now"
+        for name in sorted(animated_settings(paths, armature, settings.name))
+    ]
     for bone in rest.bones:
         is_free = bone.bone.use_connect or (bone == rest.bones[0] and rest.root_moves)
         for name, off in (("scale", _STILL), *(() if is_free else (("location", _STILL * bone.length),))):
             path = bone.path_from_id(name)
-            if is_taken_away(armature, path, off):
+            if path in paths and is_taken_away(armature, path, off):
                 found.append(f"the {name} of bone '{bone.name}' is animated, but its rig keeps what it is now")
     return found

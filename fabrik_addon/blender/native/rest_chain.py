@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from mathutils import Matrix, Quaternion
 from ...core import FabrikError
 from ...core.model.chain_start import limits_of_bones
 from ...core.model.joint_limits import JointLimits
-from ..animation.animated_settings import animated_paths
 from ..bones.rotation_channel import is_locked
 from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
 from .limit_joints import Joints, constrained_joints_of
@@ -20,7 +20,7 @@ from .read_bone_stretch import StretchedBones, read_stretched_bones
 from .rest_shape import RestShape, rest_shape
 
 if TYPE_CHECKING:
-    from bpy.types import Object, PoseBone
+    from bpy.types import PoseBone
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RestChain:
 
 
 def read_rest_chain(
-    armature: Object, bones: ChainBones, has_pole: bool, has_rotation: bool, tolerance: float
+    bones: ChainBones, has_pole: bool, has_rotation: bool, tolerance: float, paths: Container[str]
 ) -> RestChain:
     """Return a chain as it rests.
 
@@ -58,6 +58,7 @@ def read_rest_chain(
         has_pole: whether it bends toward a pole.
         has_rotation: whether the tip bone takes the target's rotation.
         tolerance: error that counts as reached, over the chain's length.
+        paths: of the armature's animated properties.
 
     Raises:
         FabrikError: the chain is of a kind that a native rig can't solve.
@@ -77,7 +78,7 @@ def read_rest_chain(
         name = next(name for name, inherits in zip(chain.names, chain.inherits_list, strict=False) if not inherits)
         raise FabrikError(f"bone '{name}' doesn't turn with its parent: a native rig can't carry that")
     parent = free[0].parent
-    root_moves = _can_move(armature, free[0])
+    root_moves = _can_move(free[0], paths)
     if root_moves:
         root = root @ Matrix.Translation(-free[0].matrix_basis.translation)
     positions, rotations = pose.positions, pose.rotations
@@ -102,15 +103,14 @@ def read_rest_chain(
     )
 
 
-def _can_move(armature: Object, root: PoseBone) -> bool:
+def _can_move(root: PoseBone, paths: Container[str]) -> bool:
     """Tell whether a bone's own location must be looked at all the time, which takes time.
 
     That is where it has no parent to move it, or isn't at rest.
     """
     if root.bone.use_connect or not root.bone.use_local_location:
         return False
-    path = root.path_from_id("location")
-    is_moved = root.location.length > 0.0 or path in animated_paths(armature)
+    is_moved = root.location.length > 0.0 or root.path_from_id("location") in paths
     return is_moved or (root.parent is None and not all(root.lock_location))
 
 
