@@ -17,6 +17,7 @@ from mathutils import Quaternion, Vector
 
 from fabrik_addon.blender.bones.bone_limits import limits_of
 from fabrik_addon.blender.bones.feasible_channels import constraints_of
+from fabrik_addon.blender.bones.rotation_channel import read_lockable_channel
 from fabrik_addon.blender.drag.base_drag import Grab
 from fabrik_addon.blender.drag.chain_drag import ChainDrag
 from fabrik_addon.core.math.quaternion_arrays import angle_between
@@ -339,7 +340,7 @@ def test_what_locks_and_limits_make_of_a_rotation_they_leave_as_it_is(
         set_rotation(bone, Quaternion())
     present = rotation_of(bone)
     limits = limits_of(bone)
-    constraints = constraints_of(bone, limits)
+    constraints = constraints_of(bone, limits, read_lockable_channel(bone))
     _, once = constraints.channel(random_rotation(rng), present)
     _, twice = constraints.channel(once, present)
     assert abs(once.dot(twice)) > 1.0 - 1e-6

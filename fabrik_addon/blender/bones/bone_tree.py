@@ -19,7 +19,7 @@ from ...core.math.quaternions import IDENTITY
 from .bone_limits import UNLIMITED, Limits, check_limits, stiffness_of
 from .euler_joints import EulerJoint, euler_joint_of
 from .feasible_channels import BoneConstraints, constraints_of
-from .rotation_channel import Channel
+from .rotation_channel import LockableChannel, read_lockable_channel
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -63,7 +63,7 @@ class BoneTree:
     """Joint at which each chain starts."""
     posture_weights: tuple[float, ...] | None = None
     """Weight of each bone that rotates in the posture task of a body; None of chains."""
-    channels: tuple[Channel, ...] = ()
+    own_channels: tuple[LockableChannel, ...] = ()
     """The present rotation channels of the bones; none: as Blender has them."""
     is_chain: bool = False
     """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
@@ -110,8 +110,8 @@ class BoneTree:
     @cached_property
     def constraints(self) -> tuple[BoneConstraints, ...]:
         """What constrains the bones that rotate."""
-        present = self.channels or (None,) * len(self.bones)
-        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, present, strict=True))
+        own_channels = self.own_channels or map(read_lockable_channel, self.bones)
+        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, own_channels, strict=True))
 
     def joints(self, matrices: Sequence[Matrix]) -> Array:
         """Return the joints (J, 3), bones' heads before ends, for matrices (armature space) of ``line``."""

@@ -19,7 +19,7 @@ from mathutils import Quaternion
 
 from ...core.model.joint_limits import ROUNDED_ANGLE, JointLimits, clamp_rotation, joint_limits, outside_by
 from .bone_limits import UNLIMITED, Limits, euler_limits_of, limits_in_other_poses, within_euler_limits
-from .rotation_channel import Channel, LockableChannel, has_locks, read_lockable_channel
+from .rotation_channel import Channel, LockableChannel
 
 if TYPE_CHECKING:
     from bpy.types import LimitRotationConstraint, PoseBone
@@ -126,25 +126,21 @@ class BoneConstraints:
         return self._outside(q) <= ROUNDED_ANGLE
 
 
-def constraints_of(bone: PoseBone, limits: Limits | None, present: Channel | None = None) -> BoneConstraints:
+def constraints_of(bone: PoseBone, limits: Limits | None, own: LockableChannel) -> BoneConstraints:
     """Return what constrains a bone.
 
     Args:
         bone: the bone.
         limits: its smallest and largest angles, as ``limits_of`` gives them; None where they don't count.
-        present: its present rotation channel; None takes that which Blender has.
+        own: its rotation channel with its present values.
     """
     euler_limits = euler_limits_of(bone) if limits is not None else []
-    is_locked = has_locks(bone)
-    if limits is not None and (euler_limits or is_locked):
+    if limits is not None and (euler_limits or own.has_locks):
         limits = limits_in_other_poses(bone, limits, with_constraints=not euler_limits)
     if limits == UNLIMITED:
         limits = None  # swing and twist of a rotation by nearly half a turn have lost four of its digits
     allowed = None if limits is None else joint_limits(*limits)
-    own = read_lockable_channel(bone)
-    if present is not None:
-        own = own._replace(present=present[1])
-    return BoneConstraints(bone, allowed, euler_limits, is_locked, own)
+    return BoneConstraints(bone, allowed, euler_limits, own.has_locks, own)
 
 
 def feasible_channels(

@@ -121,6 +121,16 @@ class LockableChannel(NamedTuple):
     euler_locks: tuple[bool, ...] | None
     """Of the XYZ Euler angles of a quaternion or an axis-angle; None where none is locked."""
 
+    @property
+    def channel(self) -> Channel:
+        """The present values with their property."""
+        return self.name, self.present
+
+    @property
+    def has_locks(self) -> bool:
+        """Whether any of the rotation is locked."""
+        return self.locks is not None or self.euler_locks is not None
+
     def nearest(self, rotation: Quaternion) -> Channel:
         """Return the values nearest to the present ones that give a rotation, the present ones where they are locked.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..bones.bone_limits import limits_of
 from ..bones.feasible_channels import constraints_of
-from ..bones.rotation_channel import Channel, rotation_of
+from ..bones.rotation_channel import Channel, read_lockable_channel, rotation_of
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -29,4 +29,4 @@ def direction_keeping_channel(bone: PoseBone, frame: Quaternion) -> Channel:
     """
     present = rotation_of(bone)
     desired = present @ bone.matrix.to_quaternion().conjugated() @ frame
-    return constraints_of(bone, limits_of(bone)).channel(desired, present)[0]
+    return constraints_of(bone, limits_of(bone), read_lockable_channel(bone)).channel(desired, present)[0]

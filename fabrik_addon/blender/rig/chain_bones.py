@@ -23,7 +23,7 @@ from ..bones.bone_limits import Limits, euler_limits_of, is_hinge_by_locks, limi
 from ..bones.bone_stretch import Link, Stretch, read_links, read_stretch
 from ..bones.bone_tree import BoneTree, End, read_tree
 from ..bones.overrides import overrides_of
-from ..bones.rotation_channel import Channel, has_locks, is_locked, present_channel, rotation_from
+from ..bones.rotation_channel import LockableChannel, is_locked, read_lockable_channel
 from ..bones.shared_joints import one_bone_per_joint
 
 if TYPE_CHECKING:
@@ -79,10 +79,8 @@ class ChainBones:
     """Whether some bone can rotate about some of its axes only."""
     locks_are_limits: bool
     """Whether ``limits`` say all that locks and Limit Rotation constraints leave: each bone with locks is a hinge."""
-    modes: tuple[str, ...]
-    """The bones' rotation modes."""
-    channels: tuple[Channel, ...]
-    """The bones' rotation channels."""
+    own_channels: tuple[LockableChannel, ...]
+    """The bones' rotation channels and their locks."""
     rotations: tuple[Quaternion, ...]
     """The bones' own rotations, from their channels."""
     limits: tuple[Limits, ...] | None
@@ -133,7 +131,7 @@ class ChainBones:
             ends=(End(self.end, self.use_tail, len(line) - 1, count - 1),),
             tips=(count,),
             starts=(0,),
-            channels=tuple(self.channels[i] for i in self.free),
+            own_channels=tuple(self.own_channels[i] for i in self.free),
             is_chain=True,
         )
 
@@ -212,11 +210,11 @@ def read_bones(
         bones = bones_of_chain(armature, spec)
     end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
     line = bones if spec.use_tail else (*bones, end)
-    channels = tuple(present_channel(bone) for bone in bones)
+    own_channels = tuple(read_lockable_channel(bone) for bone in bones)
     rotating = None if all_bones is None else all_bones.chain_constraints
     free = _free_bones(bones, spec)
     limits = tuple(limits_of(bone) for bone in bones) if spec.use_limits else None
-    locked = [i for i in free if has_locks(bones[i])]
+    locked = [i for i in free if own_channels[i].has_locks]
     has_euler_limits = spec.use_limits and any(euler_limits_of(bones[i]) for i in free)
     # Stretched bones are uneven: it is without their stretch that they have to be rigid.
     is_rigid = spec.use_stretch or _rigidity(bones, free, [bone.matrix for bone in bones])[0]
@@ -229,9 +227,8 @@ def read_bones(
         is_rigid=is_rigid,
         has_locks=bool(locked) or has_euler_limits,
         locks_are_limits=not has_euler_limits and all(limits and _is_hinge(bones[i], limits[i]) for i in locked),
-        modes=tuple(bone.rotation_mode for bone in bones),
-        channels=channels,
-        rotations=tuple(rotation_from(*pair) for pair in zip(bones, channels, strict=True)),
+        own_channels=own_channels,
+        rotations=tuple(own.rotation(own.channel) for own in own_channels),
         limits=limits,
         is_constrained=bool(overrides_of(armature, line, use_limits=False, rotating=rotating)),
         stretch=read_stretch(bones) if spec.use_stretch else None,

@@ -254,10 +254,10 @@ def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, foun
     those of the projected pose: of the two sets of Euler angles of a rotation, locks keep values of the nearer one.
     With the present pose's channels the next Solve found another pose.
     """
-    channels = list(bones.channels)
-    for i, (_, channel) in zip(bones.free, found.channels, strict=True):
-        channels[i] = channel
-    here = replace(bones, rotations=tuple(found.rotations), channels=tuple(channels))
+    own_channels = list(bones.own_channels)
+    for i, (_, (_, values)) in zip(bones.free, found.channels, strict=True):
+        own_channels[i] = own_channels[i]._replace(present=values)
+    here = replace(bones, rotations=tuple(found.rotations), own_channels=tuple(own_channels))
     start = _start(here, found.rotations)
     few = replace(options, iterations=min(FIRST_GUESS, options.iterations))
     solution = solve_components(start, goals, few)
@@ -268,12 +268,10 @@ def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, foun
 
 def present_pose(bones: ChainBones, goals: Goals) -> ProjectedPose | None:
     """Return the present pose, measured without stretch, or None where locks or limits don't allow it."""
-    channels, feasible = feasible_pose(bones, bones.rotations)
-    if any(map(rotations_differ, feasible, bones.rotations)):
+    here = _feasible_pose_at(bones, goals.targets[0], bones.rotations)
+    if any(map(rotations_differ, here.rotations, bones.rotations)):
         return None
-    positions, length = _joints(bones, feasible)
-    residual = Vector((goals.targets[0] - positions[-1]).tolist())
-    return ProjectedPose(feasible, channels, residual.length / length, 0, int(Status.REACHED), residual)
+    return _projected(here, 0, Status.REACHED)
 
 
 def is_as_good(bones: ChainBones, goals: Goals, present: ProjectedPose, found: ProjectedPose) -> bool:

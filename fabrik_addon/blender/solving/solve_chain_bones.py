@@ -30,7 +30,7 @@ from ...core.within_limits.least_rotation import FIRST_GUESS
 from ..bones.bone_kinematics import location_at
 from ..bones.bone_rotations import bone_rotations
 from ..bones.bone_stretch import read_links, stretched_settings
-from ..bones.rotation_channel import Channel, Setting, angle_between, locked_channel_for, nearest_values, rotation_from
+from ..bones.rotation_channel import Channel, Setting, angle_between, rotation_from
 from ..rig.chain_bones import ChainBones, bone_matrices
 from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
@@ -195,7 +195,7 @@ def rotates_freely(snapshot: Snapshot, goals: Goals) -> bool:
 def present_chain(snapshot: Snapshot) -> SolvedChain:
     """Return the pose at hand as if it were that of a move before; status and error are placeholders."""
     bones = snapshot.bones
-    channels = tuple((bones.bones[i], bones.channels[i]) for i in bones.free)
+    channels = tuple((bones.bones[i], bones.own_channels[i].channel) for i in bones.free)
     return SolvedChain(snapshot, channels, Status.REACHED, 0.0, 0)
 
 
@@ -290,13 +290,7 @@ def _solved_and_projected(snapshot: Snapshot, goals: Goals, before: list[Quatern
 
 def nearest_channels(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
     """Return the channels of the bones that rotate, nearest to those they were read with, locked values kept."""
-    if bones.has_locks:
-        return tuple([(bones.bones[i], locked_channel_for(bones.bones[i], rotations[i])) for i in bones.free])
-    channels = []
-    for i in bones.free:
-        name, present = bones.channels[i]
-        channels.append((bones.bones[i], (name, nearest_values(bones.modes[i], rotations[i], present))))
-    return tuple(channels)
+    return tuple([(bones.bones[i], bones.own_channels[i].nearest(rotations[i])) for i in bones.free])
 
 
 def _blended_channels(snapshot: Snapshot, rotations: Sequence[Quaternion]) -> tuple[tuple[PoseBone, Channel], ...]:
