@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import bpy
 from bpy.app.handlers import persistent
 
-from ..overlay.draw_handler import hide_axis, hide_drag, note_bones, note_move, show_axis, show_drag
+from ..overlay.draw_handler import hide_drag, note_bones, note_move, show_axis, show_drag
 from .drag_header import waiting_text
 from .modal_events import ModalEvents
 
@@ -56,11 +56,8 @@ class DragDisplay:
         pointer = events.pointer
         text = waiting_text(events.session) if events.is_waiting else events.header(context.scene.unit_settings)
         context.area.header_text_set(text)
-        axis = events.locked_axis
-        if axis is None or pointer.lock is None:
-            hide_axis()
-        else:
-            show_axis(pointer.start, axis, "XYZ"[pointer.lock.axis])
+        axis, lock = events.locked_axis, pointer.lock
+        show_axis(None if axis is None or lock is None else (pointer.start, axis, "XYZ"[lock.axis]))
         note_move()
         context.area.tag_redraw()
         if events.session.is_settled:

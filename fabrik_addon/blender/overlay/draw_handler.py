@@ -64,23 +64,21 @@ _overlay = _Overlay()
 def show_drag(session: Dragged) -> None:
     """Draw the chain of a drag from now on, whether or not its armature shows the overlay."""
     _overlay.session = session
-    _sync()
+    sync_overlay()
 
 
-def show_axis(origin: Vector, direction: Vector, name: str) -> None:
-    """Draw the axis of a drag's lock: through a point, along a unit vector, world space; its name is X, Y or Z."""
-    _overlay.axis = (origin, direction, name)
+def show_axis(axis: tuple[Vector, Vector, str] | None) -> None:
+    """Draw the axis of a drag's lock: through a point, along a unit vector, world space; its name is X, Y or Z.
 
-
-def hide_axis() -> None:
-    """Draw no axis any more."""
-    _overlay.axis = None
+    None draws no axis any more.
+    """
+    _overlay.axis = axis
 
 
 def hide_drag() -> None:
     """Draw the chain of the drag and its axis no more."""
     _overlay.session = _overlay.axis = None
-    _sync()
+    sync_overlay()
 
 
 def note_move() -> None:
@@ -90,7 +88,7 @@ def note_move() -> None:
 
 def note_settings() -> None:
     """Note that a setting of a chain has changed."""
-    if _overlay.handle is not None:
+    if is_drawn():
         _overlay.changes.settings = True
         _redraw()
 
@@ -100,17 +98,13 @@ def note_bones() -> None:
     _overlay.forget()
 
 
-def sync_overlay() -> None:
-    """Register or remove the draw handler, by the settings of all armatures."""
-    _sync()
-
-
 def is_drawn() -> bool:
     """Return whether the draw handler is registered."""
     return _overlay.handle is not None
 
 
-def _sync() -> None:
+def sync_overlay() -> None:
+    """Register or remove the draw handler, by the settings of all armatures."""
     is_needed = _overlay.session is not None or any(
         obj.type == 'ARMATURE' and settings_of(obj).show_overlay for obj in bpy.data.objects
     )
@@ -178,7 +172,7 @@ def _note_other_data(*_args: object) -> None:
 
     A linked armature may show the overlay: without this its library override had none until the next undo or switch.
     """
-    _sync()
+    sync_overlay()
 
 
 def _draw() -> None:
@@ -265,7 +259,7 @@ def register() -> None:
     for name in _DATA_HANDLERS:
         getattr(bpy.app.handlers, name).append(_note_other_data)
     # The extension may be enabled while a file is open: bpy.data can be read only after registering.
-    bpy.app.timers.register(_sync, first_interval=0.0)
+    bpy.app.timers.register(sync_overlay, first_interval=0.0)
 
 
 def unregister() -> None:
@@ -273,8 +267,8 @@ def unregister() -> None:
 
     SETTINGS_HANDLERS.remove(note_settings)
     OVERLAY_HANDLERS.remove(sync_overlay)
-    if bpy.app.timers.is_registered(_sync):
-        bpy.app.timers.unregister(_sync)
+    if bpy.app.timers.is_registered(sync_overlay):
+        bpy.app.timers.unregister(sync_overlay)
     for name in _DATA_HANDLERS:
         getattr(bpy.app.handlers, name).remove(_note_other_data)
     _remove_handlers()
