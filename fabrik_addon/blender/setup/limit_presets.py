@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...core import FabrikError
-from ...core.body.recognise import recognise
 from ..rig.body_properties import body_of
+from ..rig.limb_roles import recognise_all
 from .override_limits import LIMIT_SETTINGS, kept_in_override, limits_as_settings
 from .usual_limits import BALLS, HINGES, limit_hinge_between, limit_joint
 
@@ -87,12 +87,5 @@ def _roles_of(armature: Object) -> dict[str, str]:
     parts = body_of(armature).parts
     if parts:
         return {part.bone: part.role for part in parts if part.bone}
-    bones = list(armature.data.bones)
-    numbers = {bone.name: number for number, bone in enumerate(bones)}
-    recognition = recognise(
-        [bone.name for bone in bones],
-        [-1 if bone.parent is None else numbers[bone.parent.name] for bone in bones],
-        [bone.head_local[:] for bone in bones],
-        [bone.tail_local[:] for bone in bones],
-    )
-    return {bones[part.bone].name: str(part.role) for part in recognition.parts}
+    names = armature.pose.bones.keys()
+    return {names[part.bone]: str(part.role) for part in recognise_all(armature).parts}

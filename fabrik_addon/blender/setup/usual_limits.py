@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from mathutils import Matrix, Vector
@@ -108,12 +109,10 @@ def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None) -> Non
         toward: direction in armature space to which a straight hinge bends (``hinge_of``).
     """
     if joint in HINGES:
-        _set_hinge(bone, *hinge_of(bone, toward), math.radians(HINGES[joint]))
+        _limit_hinge(bone, *hinge_of(bone, toward), joint)
         return
     swing, twist = map(math.radians, BALLS[joint])
-    for axis, angle in enumerate((swing, twist, swing)):
-        setattr(bone, f"lock_ik_{_IK_AXES[axis]}", False)
-        _set_range(bone, axis, -angle, angle)
+    _limit_axes(bone, {axis: (-angle, angle) for axis, angle in enumerate((swing, twist, swing))})
 
 
 def limit_ball(bone: PoseBone, ranges: Ranges, flexion: Vector, side: float, shared_by: int) -> bool:
@@ -153,9 +152,7 @@ def limit_ball(bone: PoseBone, ranges: Ranges, flexion: Vector, side: float, sha
     twist = math.radians(ranges.twist / shared_by)
     # A rotation about +x takes the bone toward +z, one about +z toward -x.
     x, z = frame.col[0], frame.col[2]
-    for axis, (low, high) in enumerate(((limit(-z), limit(z)), (twist, twist), (limit(x), limit(-x)))):
-        setattr(bone, f"lock_ik_{_IK_AXES[axis]}", False)
-        _set_range(bone, axis, -low, high)
+    _limit_axes(bone, {0: (-limit(-z), limit(z)), 1: (-twist, twist), 2: (-limit(x), limit(-x))})
     return True
 
 
@@ -182,7 +179,7 @@ def limit_hinge_across(bone: PoseBone, joint: str, before: Vector, after: Vector
     axis = max(range(3), key=lambda each: abs(about[each]))
     if abs(about[axis]) < ALIGNED_COSINE:
         return False
-    _set_hinge(bone, axis, math.copysign(1.0, about[axis]), math.radians(HINGES[joint]))
+    _limit_hinge(bone, axis, about[axis], joint)
     return True
 
 
@@ -192,14 +189,12 @@ def limit_hinge_between(bone: PoseBone, bent: float, straight: float) -> None:
     Limits are counted from the rest pose: a joint that is bent by rest can be straightened by what is left.
     """
     axis, side = hinge_of(bone)
-    for other in range(3):
-        setattr(bone, f"lock_ik_{_IK_AXES[other]}", other != axis)
     rest = 180.0
     if bone.parent is not None:
         lines = (each.bone.tail_local - each.bone.head_local for each in (bone.parent, bone))
         rest -= math.degrees(next(lines).angle(next(lines), 0.0))
     flexion, extension = (math.radians(max(0.0, angle)) for angle in (rest - bent, straight - rest))
-    _set_range(bone, axis, -(extension if side > 0.0 else flexion), flexion if side > 0.0 else extension)
+    _limit_axes(bone, {axis: (-extension, flexion) if side > 0.0 else (-flexion, extension)})
 
 
 def free_joint(bone: PoseBone) -> None:
@@ -264,14 +259,18 @@ def _about_axes(frame: Matrix, before: Vector, after: Vector) -> tuple[float, fl
     return bend.dot(frame.col[0]), bend.dot(frame.col[2])
 
 
-def _set_hinge(bone: PoseBone, axis: int, side: float, bend: float) -> None:
-    for other in range(3):
-        setattr(bone, f"lock_ik_{_IK_AXES[other]}", other != axis)
-    _set_range(bone, axis, min(0.0, side * bend), max(0.0, side * bend))
+def _limit_hinge(bone: PoseBone, axis: int, side: float, joint: str) -> None:
+    """Lock the other axes, and give one the range of a usual hinge, to the side of a sign."""
+    bend = math.copysign(math.radians(HINGES[joint]), side)
+    _limit_axes(bone, {axis: (min(0.0, bend), max(0.0, bend))})
 
 
-def _set_range(bone: PoseBone, axis: int, low: float, high: float) -> None:
-    name = _IK_AXES[axis]
-    setattr(bone, f"use_ik_limit_{name}", True)
-    setattr(bone, f"ik_min_{name}", low)
-    setattr(bone, f"ik_max_{name}", high)
+def _limit_axes(bone: PoseBone, ranges: Mapping[int, tuple[float, float]]) -> None:
+    """Give axes (0 is x) of a bone their ranges, and lock the others."""
+    for axis, name in enumerate(_IK_AXES):
+        setattr(bone, f"lock_ik_{name}", axis not in ranges)
+        if axis in ranges:
+            setattr(bone, f"use_ik_limit_{name}", True)
+            low, high = ranges[axis]
+            setattr(bone, f"ik_min_{name}", low)
+            setattr(bone, f"ik_max_{name}", high)
