@@ -137,7 +137,7 @@ def read_stretch(bones: Sequence[PoseBone]) -> Stretch:
     scales: list[Vector] = []
     now, plain = above, above
     for bone in bones:
-        size = _times(bone.scale, _handed_down(bone, now))
+        size = bone.scale * _handed_down(bone, now)
         height = _height(size)
         factor = 1.0 if abs(size.y / height - 1.0) < _EQUAL_SCALES else size.y / height
         scale = _over(Vector((size.x, height, size.z)), _handed_down(bone, plain))
@@ -214,13 +214,13 @@ def stretched_settings(stretch: Stretch, factors: Sequence[float]) -> Iterator[S
     now, desired, plain = stretch.above, stretch.above, stretch.above
     for bone, scale, before, after in zip(stretch.bones, stretch.scales, stretch.factors, factors, strict=True):
         if (before, now) != (after, desired) or (desired != 1.0 and _is_skewed(bone)):
-            size = _times(scale, _handed_down(bone, plain))
+            size = scale * _handed_down(bone, plain)
             yield from _scale_of(bone, Vector((size.x, size.y * after, size.z)), desired)
         now, desired, plain = before, after, 1.0
     for i, child in stretch.children:
         before, after = stretch.factors[i], factors[i]
         if before != after or (after != 1.0 and _is_skewed(child)):
-            yield from _scale_of(child, _times(child.scale, _handed_down(child, before)), after)
+            yield from _scale_of(child, child.scale * _handed_down(child, before), after)
 
 
 def _scale_of(bone: PoseBone, size: Vector, factor: float) -> Iterator[Setting]:
@@ -271,10 +271,6 @@ def _stretch_of(matrix: Matrix) -> float:
     x, y, z = (column.length for column in matrix.to_3x3().col)
     factor = y / math.sqrt(x * z) if x * z > 0.0 else 1.0
     return 1.0 if abs(factor - 1.0) < _EQUAL_AXES else factor
-
-
-def _times(a: Vector, b: Vector) -> Vector:
-    return Vector((a.x * b.x, a.y * b.y, a.z * b.z))
 
 
 def _over(a: Vector, b: Vector) -> Vector:
