@@ -89,8 +89,7 @@ class SolvedBodyFrame(NamedTuple):
 
     def is_before(self, group: Group) -> bool:
         """Tell whether the solve of a group can start from here: whether its tree is of the same chains and bones."""
-        assert group.tree is not None  # a body is a tree
-        if self.bones != group.tree.bones.tree.names:
+        if self.bones != group.body_tree.bones.tree.names:
             return False
         return [one.snapshot.name for one in self.solved] == [snapshot.name for snapshot in group.snapshots]
 
@@ -157,8 +156,8 @@ def _solved(
     off = [one for one in chains if one.snapshot.name in names and one.status is not Status.REACHED]
     worst = max(off, key=lambda one: one.error, default=None)
     unreached = None if worst is None else UnreachedFrame(frame, worst.status.name, worst.error)
-    tree, solution = group.tree, chains[0].solution
-    assert tree is not None and solution is not None  # a body is a tree
+    tree, solution = group.body_tree, chains[0].solution
+    assert solution is not None  # of a tree
     rate = RotationRate() if before is None else before.rate
     if before is not None:
         # Where a pin is met exactly bones may rotate by more than the bound: that doesn't widen the next ones.
@@ -230,8 +229,7 @@ def _lead_to_end(work: FrameRange, at: Frames, found: list[SolvedBodyFrame | Non
 
 def _bounded(group: Group, before: SolvedBodyFrame) -> Group:
     """Return the group to solve, with bounds of the largest rotation of a bone since a frame that was solved."""
-    tree = group.tree
-    assert tree is not None  # a body is a tree
+    tree = group.body_tree
     pairs = [(one.snapshot.goals, now.goals) for one, now in zip(before.solved, group.snapshots, strict=True)]
     distance = max(float(np.linalg.norm(now.targets - old.targets)) for old, now in pairs) / tree.start.unit
     if distance < NO_DISTANCE:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from ...core.math.quaternions import Quaternion
     from ..solving.chain_groups import Group
     from ..solving.solve_chain_bones import SolvedChain
-    from ..solving.solve_tree_bones import ReadTree
 
 
 SETTLE_TURN, SETTLED_TURN = math.radians(2.0), 1e-3
@@ -138,13 +137,6 @@ class BodyDrag(BaseDrag):
         bone = self.armature.pose.bones[self.grab.bone]
         return (bone.tail if self.grab.use_tail else bone.head).copy()
 
-    @property
-    def _tree(self) -> ReadTree:
-        """The body's tree."""
-        tree = self._group.tree
-        assert tree is not None  # a body is a tree
-        return tree
-
     def _pose_at_start(self, view_layer: ViewLayer) -> None:
         """Come nearer to the pose at the start, as far as a move's largest rotation lets the bones."""
         self._pose(view_layer, self.position)
@@ -157,7 +149,7 @@ class BodyDrag(BaseDrag):
         Returns:
             whether they are kept.
         """
-        if not self._pulls_to_start() or self._turn_to(self._tree.start.frames) > most:
+        if not self._pulls_to_start() or self._turn_to(self._group.body_tree.start.frames) > most:
             return False
         self._previous = ()
         self._rate = RotationRate()
@@ -223,7 +215,7 @@ class BodyDrag(BaseDrag):
     def _group_within(self, most_turn: float, beyond: float, is_move: bool, continues: bool = False) -> Group:
         """Return the group to solve, with bounds of the largest rotation and where the descent starts (``Options``)."""
         self._group = on_its_feet(self.armature, self._group, self._pulled)
-        tree = self._tree
+        tree = self._group.body_tree
         options = replace(
             tree.options,
             most_turn=most_turn,
@@ -236,8 +228,7 @@ class BodyDrag(BaseDrag):
 
     def _let_go(self, group: Group, position: Vector) -> Group:
         """Return the group to solve for a position in armature space, in which lifted feet keep their rotation less."""
-        tree = group.tree
-        assert tree is not None  # a body is a tree
+        tree = group.body_tree
         chain, names = tree.start.chain, [snapshot.name for snapshot in group.snapshots]
         weights = chain.weights.copy()
         for start, pull in zip(self._start_pulls, self._pulls(position), strict=True):
@@ -255,7 +246,7 @@ class BodyDrag(BaseDrag):
 
     def _bounds(self, position: Vector) -> tuple[float, float]:
         """Return the largest rotations (radians) of a move to a position in armature space, and take note of it."""
-        distance = (position - self._solved_for).length / self._tree.start.unit
+        distance = (position - self._solved_for).length / self._group.body_tree.start.unit
         self._solved_for = position
         within, beyond = self._rate.bounds(distance)
         return within or math.inf, beyond or math.inf  # the last move goes nowhere: it comes to the end of the way
@@ -263,7 +254,7 @@ class BodyDrag(BaseDrag):
     def _turn_to(self, frames: Sequence[Quaternion]) -> float:
         """Return the largest rotation (radians) of a bone from the solution before, or from the start, to frames."""
         before = self._previous[0].solution if self._previous else None
-        shown = self._tree.start.frames if before is None else before.frames
+        shown = self._group.body_tree.start.frames if before is None else before.frames
         return largest_angle(shown, frames)
 
     def finish(self, view_layer: ViewLayer) -> None:

@@ -41,6 +41,12 @@ class Group:
     moving_roots: tuple[PoseBone, ...] = ()
     """The bones whose location is written where a root moves."""
 
+    @property
+    def body_tree(self) -> ReadTree:
+        """The tree of a body: a body always is one."""
+        assert self.tree is not None
+        return self.tree
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the chains."""
