@@ -16,6 +16,7 @@ from bpy.types import Operator
 from ...core import FabrikError
 from ..rig.wording import counted
 from ..translation.messages import in_interface, report
+from .chain_panel import draw_switched
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import OnlyActiveMixin
 
@@ -70,11 +71,7 @@ class POSE_OT_fabrik_bake(FrameRangeMixin, OnlyActiveMixin, Operator):
         self.draw_range().active = not self.only_keyed
         layout.prop(self, "only_active")
         layout.prop(self, "only_keyed")
-        row = layout.row(heading="Smart")
-        row.prop(self, "smart", text="")
-        tolerance = row.row()
-        tolerance.active = self.smart
-        tolerance.prop(self, "tolerance", text="")
+        draw_switched(layout, self, "smart", "tolerance", heading="Smart")
 
     def execute(self, context: Context) -> set[OperatorReturnItems]:
         try:

@@ -222,16 +222,14 @@ class POSE_OT_fabrik_body_bake(FrameRangeMixin, HasBodyMixin, Operator):
     bl_label = "Bake Body"
 
     def run(self, context: Context) -> None:
-        from ..animation.frame_range import FrameRange
         from ..bake.bake_body import bake_body
         from ..bake.bake_report import sentence_of_body
 
-        span, frames = self.span(context), self.frames(context)
-        baked = bake_body(FrameRange(context.scene, context.view_layer, context.object, frames, span))
-        if sentence := sentence_of_body(baked, len(frames)):
+        work = self.frame_range(context)
+        if sentence := sentence_of_body(bake_body(work), len(work.frames)):
             report(self, {'WARNING'}, sentence)
         else:
-            report(self, {'INFO'}, f"Baked the body over {counted(len(frames), 'frame')}")
+            report(self, {'INFO'}, f"Baked the body over {counted(len(work.frames), 'frame')}")
 
 
 register, unregister = bpy.utils.register_classes_factory(  # type: ignore[misc]

@@ -10,7 +10,7 @@ import bpy
 from bpy.types import UIList
 
 from ..rig.body_properties import body_of
-from .chain_panel import SubPanel, characters_across, wrapped
+from .chain_panel import SubPanel, characters_across, draw_switched, settings_column, wrapped
 from .handle_operators import TOOL, is_tool_active
 
 if TYPE_CHECKING:
@@ -87,15 +87,9 @@ class VIEW3D_PT_fabrik_handles(SubPanel):
             # Blender gives this operator's button the tooltip of the tool.
             row.operator("wm.tool_set_by_id", text="Body Pose", icon='ARMATURE_DATA').name = TOOL
         layout.template_list("FABRIK_UL_handles", "", body, "handles", body, "active_handle", rows=4)
-        column = layout.column()
-        column.use_property_split = True
-        column.use_property_decorate = False
+        column = settings_column(layout)
         column.prop(body, "use_balance")
-        row = column.row(heading="Floor")
-        row.prop(body, "use_floor", text="")
-        floor_height = row.row()
-        floor_height.active = body.use_floor
-        floor_height.prop(body, "floor_height", text="")
+        draw_switched(column, body, "use_floor", "floor_height", heading="Floor")
         if 0 <= body.active_handle < len(body.handles):
             handle = body.handles[body.active_handle]
             column.separator()
@@ -124,9 +118,7 @@ class VIEW3D_PT_fabrik_look_at(SubPanel):
     def draw(self, context: Context) -> None:
         layout = self.layout
         body = body_of(context.object)
-        column = layout.column()
-        column.use_property_split = True
-        column.use_property_decorate = False
+        column = settings_column(layout)
         column.prop(body, "look_target", text="Object")
         if body.look_target is None:
             column.prop(body, "look_location", text="Location")
@@ -155,9 +147,7 @@ class VIEW3D_PT_fabrik_skeleton(SubPanel):
         layout.template_list("FABRIK_UL_parts", "", body, "parts", body, "active_part", rows=6)
         if 0 <= body.active_part < len(body.parts):
             part = body.parts[body.active_part]
-            column = layout.column()
-            column.use_property_split = True
-            column.use_property_decorate = False
+            column = settings_column(layout)
             column.prop_search(part, "bone", armature.pose, "bones", icon='BONE_DATA')
             for line in wrapped(_doubt(part), characters_across(context)):
                 column.label(text=line)

@@ -187,15 +187,12 @@ class POSE_OT_fabrik_key_targets(FrameRangeMixin, OnlyActiveMixin, Operator):
         self.layout.prop(self, "only_active")
 
     def run(self, context: Context) -> None:
-        from ..animation.frame_range import FrameRange
         from ..bake.key_targets import snap_frames
 
-        armature = context.object
-        chains = chosen_chains(armature, self.only_active)
-        span, frames = self.span(context), self.frames(context)
-        for _ in snap_frames(FrameRange(context.scene, context.view_layer, armature, frames, span), chains):
+        chains, work = chosen_chains(context.object, self.only_active), self.frame_range(context)
+        for _ in snap_frames(work, chains):
             pass
-        over = counted(len(frames), "frame")
+        over = counted(len(work.frames), "frame")
         report(self, {'INFO'}, f"Keyed targets and poles of {counted(len(chains), 'chain')} over {over}")
 
 

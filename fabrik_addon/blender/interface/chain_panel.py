@@ -210,6 +210,23 @@ def wrapped(text: str, width: int = WRAP_WIDTH, most_lines: int | None = None) -
     return textwrap.wrap(text[0].upper() + text[1:], width, max_lines=most_lines, placeholder="\N{HORIZONTAL ELLIPSIS}")
 
 
+def settings_column(layout: UILayout) -> UILayout:
+    """Return a column of settings with their names beside them, and without buttons for keys."""
+    column = layout.column()
+    column.use_property_split = True
+    column.use_property_decorate = False
+    return column
+
+
+def draw_switched(layout: UILayout, owner: Any, switch: str, name: str, heading: str) -> None:
+    """Draw a switch and, in the same row, the setting that counts where it is on."""
+    row = layout.row(heading=heading)
+    row.prop(owner, switch, text="")
+    setting = row.row()
+    setting.active = getattr(owner, switch)
+    setting.prop(owner, name, text="")
+
+
 class ActiveChainPanel(SubPanel):
     """A sub-panel with settings of the active chain"""
 
@@ -317,11 +334,7 @@ class VIEW3D_PT_fabrik_solver(ActiveChainPanel):
             column.label(text=line)
         layout.prop(chain, "influence")
         layout.prop(chain, "softness")
-        row = layout.row(heading="Stretch")
-        row.prop(chain, "use_stretch", text="")
-        longest = row.row()
-        longest.active = chain.use_stretch
-        longest.prop(chain, "stretch_max", text="")
+        draw_switched(layout, chain, "use_stretch", "stretch_max", heading="Stretch")
         layout.prop(chain, "root_motion")
         tree = chains_of_tree(chain, list(settings_of(armature).chains))
         if len(tree) > 1:

@@ -10,8 +10,7 @@ import bpy
 from bpy.props import BoolProperty
 from bpy.types import Operator
 
-from ...core import FabrikError
-from ..rig.properties import active_chain
+from ..rig.properties import chosen_chains
 from ..rig.wording import counted
 from ..translation.messages import report
 from .operator_mixins import HasChainsMixin, ReportErrorsMixin, key_changes
@@ -53,10 +52,7 @@ class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
         from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 
         armature = context.object
-        chain = active_chain(armature)
-        if self.only_active and chain is None:
-            raise FabrikError(f"No chain of '{armature.name}' is active: choose one in the list")
-        chains = [chain] if self.only_active and chain else chains_to_convert(armature)
+        chains = chosen_chains(armature, only_active=True) if self.only_active else chains_to_convert(armature)
         _report(self, chains_to_constraints(context.view_layer, armature, chains), "chain")
 
 

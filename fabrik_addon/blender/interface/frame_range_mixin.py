@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bpy.props import IntProperty
 
 from ...core import FabrikError
-from ..animation.frame_range import FIRST_FRAME, LAST_FRAME
+from ..animation.frame_range import FIRST_FRAME, LAST_FRAME, FrameRange
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
@@ -70,11 +70,12 @@ class FrameRangeMixin:
             raise FabrikError(f"The end frame {self.frame_end} is before the start frame {self.frame_start}")
         return self.frame_start, self.frame_end
 
-    def frames(self, context: Context) -> list[float]:
-        """Return every ``step``-th frame of the range.
+    def frame_range(self, context: Context) -> FrameRange:
+        """Return the active armature over every ``step``-th frame of the range.
 
         Raises:
             FabrikError: the last frame is before the first.
         """
         start, end = self.span(context)
-        return [float(frame) for frame in range(start, end + 1, self.step)]
+        frames = [float(frame) for frame in range(start, end + 1, self.step)]
+        return FrameRange(context.scene, context.view_layer, context.object, frames, (start, end))
