@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ..rig.chain_bones import bones_of_chain
+from ..rig.chain_bones import bones_of_chains
 from ..rig.dependencies import Node, followed_by_chains
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def posing_order(chains: Mapping[Object, Sequence[FabrikChain]]) -> tuple[list[O
     Returns:
         the armatures, and a warning for each that is posed before another on which it depends.
     """
-    moved = {armature: _moved_bones(armature, found) for armature, found in chains.items()}
+    moved: dict[Object, set[Node]] = {
+        armature: {(armature, name) for name in bones_of_chains(armature, found)} for armature, found in chains.items()
+    }
     follows = {armature: _followed(armature, found) for armature, found in chains.items()}
     order, warnings = [], []
     left = list(chains)
@@ -48,16 +50,7 @@ def posing_order(chains: Mapping[Object, Sequence[FabrikChain]]) -> tuple[list[O
     return order, warnings
 
 
-def _moved_bones(armature: Object, chains: Iterable[FabrikChain]) -> set[Node]:
-    moved: set[Node] = set()
-    for chain in chains:
-        with suppress(FabrikError):  # the command says what is wrong with the chain
-            bones = bones_of_chain(armature, chain)
-            moved |= {(armature, bone.name) for bone in bones}
-    return moved
-
-
 def _followed(armature: Object, chains: Iterable[FabrikChain]) -> set[Node]:
-    with suppress(FabrikError):
+    with suppress(FabrikError):  # the command says what is wrong with the chain
         return followed_by_chains(armature, chains)
     return set()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -94,7 +95,7 @@ def store_record(
     _store(chain, record)
 
 
-def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: frozenset[str]) -> None:
+def undo_conversion(armature: Object, chains: Sequence[FabrikChain], moved: AbstractSet[str]) -> None:
     """WRITE: the locks and channels of before the conversion, where they weren't changed since; the records drop them.
 
     The records keep the settings: of a constraint that was muted before, the chain remains, and is converted back again

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
+from bpy.types import KinematicConstraint
 
 from ...core import FabrikError
 from ...core.goals.pole_angle import from_blender, is_straight, to_blender
@@ -25,7 +25,7 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..bones.armature_bones import ArmatureBones
-from ..rig.chain_bones import bones_of_chain, spec_of
+from ..rig.chain_bones import bones_of_chain, bones_of_chains, spec_of
 from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import FabrikChain, settings_of
@@ -36,7 +36,7 @@ from .conversion_record import SHARED_SETTINGS, carry_influence, record_of, undo
 from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
-    from bpy.types import KinematicConstraint, Object, ViewLayer
+    from bpy.types import Object, ViewLayer
 
 _SAME_POLE_ANGLE = 1e-3
 """Difference in radians below which two pole angles are the same."""
@@ -75,7 +75,8 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     if not result.converted:
         raise FabrikError("; ".join(result.not_carried))
     converted = [settings_of(armature).chains[name] for name in result.converted]
-    undo_conversion(armature, converted, _moved_bones(armature))
+    others = (chain for chain in settings_of(armature).chains if chain.enabled)
+    undo_conversion(armature, converted, bones_of_chains(armature, others))
     view_layer.update()
     rotated = [bone for each in converted for bone in bones_of_chain(armature, each)]
     moved = motion_messages(armature, before, _BLENDER_IK_ERROR, rotated)
@@ -88,22 +89,16 @@ def chains_to_convert(armature: Object) -> list[FabrikChain]:
     return [chain for chain in settings_of(armature).chains if chain.enabled or not _is_converted(armature, chain)]
 
 
-def _moved_bones(armature: Object) -> frozenset[str]:
-    """Return the names of the bones of enabled chains."""
-    moved: set[str] = set()
-    for chain in settings_of(armature).chains:
-        if chain.enabled:
-            with suppress(FabrikError):  # a chain without its bones moves none
-                bones = bones_of_chain(armature, chain)
-                moved.update(bone.name for bone in bones)
-    return frozenset(moved)
-
-
 def _is_converted(armature: Object, chain: FabrikChain) -> bool:
+    return any(not by.mute for by in _constraints_like(armature, chain))
+
+
+def _constraints_like(armature: Object, chain: FabrikChain) -> list[KinematicConstraint]:
+    """Return the IK constraints of a chain's tip bone with the same bones, target and pole."""
     bone = armature.pose.bones.get(chain.tip)
-    return bone is not None and any(
-        by.type == 'IK' and not by.mute and is_same(chain, bone, by) for by in bone.constraints
-    )
+    if bone is None:
+        return []
+    return [by for by in bone.constraints if isinstance(by, KinematicConstraint) and is_same(chain, bone, by)]
 
 
 def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain) -> str:
@@ -146,11 +141,7 @@ def _distance_messages(armature: Object, chain: FabrikChain) -> list[str]:
 
 def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint | None:
     """Return the muted constraint with the same bones, target and pole, or None."""
-    bone = armature.pose.bones[chain.tip]
-    for constraint in bone.constraints:
-        if constraint.type == 'IK' and constraint.mute and is_same(chain, bone, constraint):
-            return constraint
-    return None
+    return next((by for by in _constraints_like(armature, chain) if by.mute), None)
 
 
 def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, is_new: bool) -> None:

@@ -9,7 +9,8 @@ above. A link runs from the head of a free bone to the head of the next one, or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -187,6 +188,15 @@ def bones_of_chain(armature: Object, chain: ChainSpec | ChainSettings) -> tuple[
             f"there are only {len(walked)}"
         )
     return tuple(walked)
+
+
+def bones_of_chains(armature: Object, chains: Iterable[ChainSettings]) -> set[str]:
+    """Return the names of the bones of chains; a chain without its bones has none."""
+    names: set[str] = set()
+    for chain in chains:
+        with suppress(FabrikError):
+            names |= {bone.name for bone in bones_of_chain(armature, chain)}
+    return names
 
 
 def read_bones(
