@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import islice, pairwise
 from typing import Any
 
 import bpy
@@ -33,6 +35,7 @@ from tests.blender.rigs import (
     distance_left,
     examples,
     joints_of,
+    layer,
     links_of,
     make_armature,
     make_empty,
@@ -425,19 +428,31 @@ def test_a_drag_of_a_chain_with_locks_and_a_pole_goes_on_from_the_move_before(se
     chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
     update()
     assert bpy.ops.pose.fabrik_solve() == {"FINISHED"} and chain.status == "REACHED"
-    start, bones = chain.target.location.copy(), bones_of(armature, chain)
-    along, across = (0.06 * chain.chain_count * Vector(random_direction(rng)) for _ in range(2))
-    drag = ChainDrag(bpy.context.view_layer, armature, Grab(chain.tip, chain=chain.name))
-    before, largest = [bone.matrix.to_quaternion() for bone in bones], []
-    for step in range(1, 24):
-        angle = math.tau * step / 24.0
-        drag.move(bpy.context.view_layer, start + math.sin(angle) * along + (1.0 - math.cos(angle)) * across)
-        now = [bone.matrix.to_quaternion() for bone in bones]
-        assert distance_left(armature, chain) < 1e-4
-        largest.append(float(angle_between(np.array(before), np.array(now)).max()))
-        before = now
-    drag.cancel(bpy.context.view_layer)
+    poses, left = zip(*islice(dragged_around(armature, chain, rng, 0.06 * chain.chain_count, 24), 24), strict=True)
+    assert max(left) < 1e-4
+    largest = [largest_turn(*pair) for pair in pairwise(poses)]
     assert max(largest) < 3.0 * np.median(largest)
+
+
+def dragged_around(
+    armature: Object, chain: Any, rng: np.random.Generator, size: float, steps: int
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Drag a chain's target along a random ellipse; yield the bones' rotations and the distance that is left."""
+    start, bones = chain.target.location.copy(), bones_of(armature, chain)
+    along, across = (size * Vector(random_direction(rng)) for _ in range(2))
+    drag = ChainDrag(layer(), armature, Grab(chain.tip, chain=chain.name))
+    try:
+        for step in range(steps + 1):
+            angle = 1e-4 + math.tau * step / steps  # where the drag started, the pose is that of its start anyway
+            if step:
+                drag.move(layer(), start + math.sin(angle) * along + (1.0 - math.cos(angle)) * across)
+            yield np.array([bone.matrix.to_quaternion() for bone in bones]), distance_left(armature, chain)
+    finally:
+        drag.cancel(layer())
+
+
+def largest_turn(before: np.ndarray, after: np.ndarray) -> float:
+    return float(angle_between(before, after).max())
 
 
 @pytest.mark.parametrize("seed", [0, 2, 4, 10])
@@ -452,24 +467,15 @@ def test_a_drag_of_an_arm_whose_elbow_two_locks_make_a_hinge_comes_back_to_its_p
     chain.target.location = arm[2].head.lerp(arm[0].tail, 0.75)
     update()
     solve_twice(armature, chain)
-    before = [bone.matrix.to_quaternion() for bone in arm]
-    rng = np.random.default_rng([seed, True])
-    start = chain.target.location.copy()
-    along, across = (0.1 * Vector(random_direction(rng)) for _ in range(2))
-    drag = ChainDrag(bpy.context.view_layer, armature, Grab(chain.tip, chain=chain.name))
-    turned, last = [], before
-    for step in range(1, 61):
-        angle = 1e-4 + math.tau * step / 60  # where the drag started, the pose is that of its start anyway
-        drag.move(bpy.context.view_layer, start + math.sin(angle) * along + (1.0 - math.cos(angle)) * across)
-        update()
-        assert tuple(elbow.rotation_euler)[1:] == (0.0, 0.0), step
-        now = [bone.matrix.to_quaternion() for bone in arm]
-        turned.append(max(angle_between(np.array(last), np.array(now))))
-        last = now
-    assert distance_left(armature, chain) < 1e-4
+    moves = []
+    for move in dragged_around(armature, chain, np.random.default_rng([seed, True]), 0.1, 60):
+        assert tuple(elbow.rotation_euler)[1:] == (0.0, 0.0)
+        moves.append(move)
+    poses, left = zip(*moves, strict=True)
+    assert left[-1] < 1e-4
+    turned = [largest_turn(*pair) for pair in pairwise(poses)]
     assert max(turned) < 3.0 * float(np.median(turned))
-    assert math.degrees(max(angle_between(np.array(before), np.array(last)))) < 0.5
-    drag.cancel(bpy.context.view_layer)
+    assert math.degrees(largest_turn(poses[0], poses[-1])) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -482,17 +488,9 @@ def test_a_drag_of_a_chain_with_locks_comes_back_to_its_pose(seed: int, has_pole
         chain.pole_target = make_empty("pole", random_direction(rng) * 6.0)
     update()
     solve_twice(armature, chain)
-    start, bones = chain.target.location.copy(), bones_of(armature, chain)
-    along, across = (0.06 * chain.chain_count * Vector(random_direction(rng)) for _ in range(2))
-    drag = ChainDrag(bpy.context.view_layer, armature, Grab(chain.tip, chain=chain.name))
-    before = [bone.matrix.to_quaternion() for bone in bones]
-    for step in range(1, 61):
-        angle = 1e-4 + math.tau * step / 60.0  # where the drag started, the pose is that of its start anyway
-        drag.move(bpy.context.view_layer, start + math.sin(angle) * along + (1.0 - math.cos(angle)) * across)
-    assert distance_left(armature, chain) < 1e-4
-    after = [bone.matrix.to_quaternion() for bone in bones]
-    assert math.degrees(angle_between(np.array(before), np.array(after)).max()) < 0.5
-    drag.cancel(bpy.context.view_layer)
+    poses, left = zip(*dragged_around(armature, chain, rng, 0.06 * chain.chain_count, 60), strict=True)
+    assert left[-1] < 1e-4
+    assert math.degrees(largest_turn(poses[0], poses[-1])) < 0.5
 
 
 @pytest.mark.parametrize("seed", range(6))
