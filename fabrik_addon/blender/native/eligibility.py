@@ -185,10 +185,9 @@ def _check_limits(bones: ChainBones) -> None:
 def _animated(armature: Object, settings: FabrikChain, rest: RestChain, paths: AbstractSet[str]) -> list[str]:
     """Tell what is animated that a native rig takes to stay as it is."""
     labels = settings.bl_rna.properties
-    found = [
-        f"its setting '{labels[name].name}' is animated, but its rig keeps what it is now"
-        for name in sorted(animated_settings(paths, armature, settings.name))
-    ]
+    found = []
+    for name in sorted(animated_settings(paths, armature, settings.name)):
+        found.append(f"its setting '{labels[name].name}' is animated, but its rig keeps what it is now")
     for bone in rest.bones:
         is_free = bone.bone.use_connect or (bone == rest.bones[0] and rest.root_moves)
         for name, off in (("scale", _STILL), *(() if is_free else (("location", _STILL * bone.length),))):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..rig.wording import counted
 from .bend_plane import bend_plane, eased_distance
 from .frame_transport import own_rotations
 from .link_inputs import LinkInputs, links_inputs
@@ -73,7 +72,7 @@ def solver_group(kind: SolverKind) -> GeometryNodeTree:
                 rotations[0] = nodes.multiplied(frame, rotations[0])
         nodes.outputs("Rotation", rotations, ROTATION)
 
-    name = f"FABRIK {counted(kind.links, 'link')}"
+    name = f"FABRIK {kind.links} link{'s' if kind.links > 1 else ''}"
     return shared_group(name, fill, pole=kind.has_pole, straight=kind.is_straight, offset=kind.is_offset)
 
 
