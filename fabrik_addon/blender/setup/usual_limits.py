@@ -220,8 +220,8 @@ def is_off_hinge(bone: PoseBone, toward: Vector | None = None) -> bool:
     That of Rigify's metarigs is up to 12 degrees off in elbows, and 2 in knees. With 30 degrees knees come aside by
     0.09 of the height when the hips are pulled down by 0.2.
     """
-    about = Vector(_bend_of(bone, toward))
-    return max(map(abs, about)) < ALIGNED_COSINE * about.length
+    about_x, about_z = _bend_of(bone, toward)
+    return max(abs(about_x), abs(about_z)) < ALIGNED_COSINE * math.hypot(about_x, about_z)
 
 
 def _bend_of(bone: PoseBone, toward: Vector | None) -> tuple[float, float]:
