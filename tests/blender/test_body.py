@@ -399,6 +399,31 @@ def test_straight_elbows_and_knees_bend_to_the_side_they_bend(roll: float) -> No
         assert (bone.tail - bone.head).y * way > 0.3 * bone.length, name
 
 
+@pytest.mark.parametrize("points_across", [False, True])
+def test_a_persons_hyperextended_elbows_and_knees_bend_to_the_side_they_bend(points_across: bool) -> None:
+    """Hinges were to the side of the hyperextension, and knees bent backward by up to 110 degrees."""
+    armature = stick_figure()
+    bpy.ops.object.mode_set(mode="EDIT")
+    for side in ("Left", "Right"):
+        for upper, lower, by in (("Arm", "ForeArm", -0.02), ("UpLeg", "Leg", 0.04)):
+            first, second = (armature.data.edit_bones[f"{side}{name}"] for name in (upper, lower))
+            second.head.y += by
+            first.tail = second.head
+    bpy.ops.object.mode_set(mode="POSE")
+    if points_across:
+        pointed_to(armature, Vector((0.0, 0.0, 1.0)))
+    make_body(armature)
+    pull(armature, "Hips", (0.0, 0.0, -0.3))
+    pull(armature, "Hand.L", (-0.3, -0.3, 0.0))
+    for side in ("Left", "Right"):
+        hip, knee, ankle = (armature.pose.bones[f"{side}{name}"].head for name in ("UpLeg", "Leg", "Foot"))
+        assert knee.y < 0.5 * (hip + ankle).y - 0.1
+    arm, *ends = (armature.pose.bones[f"Left{name}"] for name in ("Arm", "ForeArm", "Hand"))
+    elbow, wrist = (bone.head for bone in ends)
+    usual = arm.matrix.to_quaternion() @ arm.bone.matrix_local.to_quaternion().inverted() @ Vector((0.0, 0.0, -1.0))
+    assert (elbow - arm.head).cross(wrist - elbow).dot(usual) > 1e-3
+
+
 def pointed_to(armature: Object, direction: Vector) -> None:
     """Point all bones to one direction, or where they lie along it across it, as programs export them."""
     bpy.ops.object.mode_set(mode="EDIT")

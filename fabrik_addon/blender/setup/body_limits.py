@@ -21,7 +21,6 @@ from .usual_limits import (
     HORIZONTAL_SHOULDER,
     RANGES,
     Ranges,
-    is_off_hinge,
     limit_ball,
     limit_hinge_across,
     limit_joint,
@@ -63,7 +62,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         up: direction in armature space from its feet to its head.
 
     Returns:
-        the names of the bones whose hinges are off the axis of their bend (``is_off_hinge``).
+        the names of the bones whose hinges are off the axis of their bend (``limit_joint``).
     """
     body = body_of(armature)
     given = json.loads(body.given_limits or "{}")
@@ -81,20 +80,22 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         joint = joints[part.role]
         link = _link_after(armature, part, bone)
         toward = -forward if part.role == 'SHIN' else forward
-        is_ball = creature == "human" and joint in RANGES
+        is_person = creature == "human"
+        is_ball = is_person and joint in RANGES
         # A person's spine and neck are wholes, however many bones they have: with the range of a neck for each of three
         # bones the head of Rigify's human looked straight behind. Each bone of an animal's long neck has its own.
         shared_by = counts[joint] if is_ball and joint in _WHOLES else 1
         with kept_in_override(bone):
             if link is not None and not _points_along(bone, link):
                 # Without the limits of a hinge the knees of bones that point across bent backward.
-                is_given = joint in HINGES and limit_hinge_across(bone, joint, _link_before(bone), link, toward)
+                is_given = joint in HINGES and limit_hinge_across(
+                    bone, joint, _link_before(bone), link, toward, is_person
+                )
             elif is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up):
                 is_given = True
             else:
-                limit_joint(bone, joint, toward)
                 is_given = True
-                if joint in HINGES and is_off_hinge(bone, toward):
+                if not limit_joint(bone, joint, toward, is_person):
                     off_hinges.append(bone.name)
         if is_given:
             given[bone.name] = [before, all_limits_of(bone), _rest_place(bone)]

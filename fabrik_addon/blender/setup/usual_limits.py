@@ -96,23 +96,44 @@ _BONE_AXIS = Vector((0.0, 1.0, 0.0))
 _NEARLY_STRAIGHT = 0.05
 """Bend at rest (radians) up to which the bend of an elbow may be an accident of modelling."""
 
+HYPEREXTENDED = math.radians(15.0)
+"""Bend at rest up to which a person's elbow or knee that is bent to the other side counts as straight.
+
+Knees and elbows of many people are hyperextended by 5 to 10 degrees, and so are those of rigs whose joint was placed a
+little behind the line. Taken for the side to which the joint bends, 7 degrees made knees bend backward by up to 110.
+"""
+
+_HYPEREXTENSIBLE = {'ELBOW', 'KNEE'}
+
+_OPPOSITE = -0.5
+"""Cosine of the angle between the axes of two bends below which they are to opposite sides."""
+
 _STRAIGHT_HINGE = 1e-3
 """Sine of the bend about the bone's x and z axes below which the joint counts as straight."""
 
 
-def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None) -> None:
-    """Set a bone's IK limits to those of a usual joint.
+def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None, is_person: bool = False) -> bool:
+    """Set a bone's IK limits to those of a usual joint; a hinge is about its x or z axis, whichever is nearer its bend.
 
     Args:
         bone: whose limits are set.
         joint: a key of ``HINGES`` or ``BALLS``.
-        toward: direction in armature space to which a straight hinge bends (``hinge_of``).
+        toward: direction in armature space to which a straight hinge bends (``_bend_of``).
+        is_person: whether elbows and knees may be hyperextended at rest.
+
+    Returns:
+        whether the axis of a hinge is that of the bend (``ALIGNED_COSINE``). That of Rigify's metarigs is up to 12
+        degrees off in elbows, and 2 in knees; with 30 degrees knees come aside by 0.09 of the height when the hips are
+        pulled down by 0.2.
     """
     if joint in HINGES:
-        _limit_hinge(bone, *hinge_of(bone, toward), joint)
-        return
+        bend = _bend_of(bone, toward, _most_back(joint, is_person))
+        axis, side = _nearest(*bend)
+        _limit_hinge(bone, axis, side, joint)
+        return abs(bend[axis // 2]) >= ALIGNED_COSINE * math.hypot(*bend)
     swing, twist = map(math.radians, BALLS[joint])
     _limit_axes(bone, {axis: (-angle, angle) for axis, angle in enumerate((swing, twist, swing))})
+    return True
 
 
 def limit_ball(bone: PoseBone, ranges: Ranges, flexion: Vector, side: float, shared_by: int) -> bool:
@@ -156,12 +177,14 @@ def limit_ball(bone: PoseBone, ranges: Ranges, flexion: Vector, side: float, sha
     return True
 
 
-def limit_hinge_across(bone: PoseBone, joint: str, before: Vector, after: Vector, toward: Vector) -> bool:
+def limit_hinge_across(
+    bone: PoseBone, joint: str, before: Vector, after: Vector, toward: Vector, is_person: bool
+) -> bool:
     """Set the limits of a usual hinge on a bone whose y axis isn't along its limb, if one of its axes is the hinge's.
 
     The hinge's axis is that of the bend of the limb at rest, ``before x after``, or ``after x toward`` where the limb
-    is straight at rest within ``_NEARLY_STRAIGHT``. Bones that Unreal, VRM and Biped export have it as one of their
-    axes, y too; about an axis that is farther from it the limb would swing along a cone.
+    is straight at rest (``_bend_of``). Bones that Unreal, VRM and Biped export have it as one of their axes, y too;
+    about an axis that is farther from it the limb would swing along a cone.
 
     Args:
         bone: whose limits are set.
@@ -169,11 +192,12 @@ def limit_hinge_across(bone: PoseBone, joint: str, before: Vector, after: Vector
         before: from the joint before to the bone's head at rest, in armature space.
         after: from the bone's head to the next joint at rest.
         toward: direction in armature space to which a straight hinge bends.
+        is_person: whether elbows and knees may be hyperextended at rest.
 
     Returns:
         whether the limits were set.
     """
-    straight = before.length == 0.0 or before.angle(after) <= _NEARLY_STRAIGHT
+    straight = before.length == 0.0 or _is_straight(before, after, toward, _most_back(joint, is_person))
     frame, _ = _frames_at_rest(bone)
     about = frame.transposed() @ (after.cross(toward) if straight else before.cross(after)).normalized()
     axis = max(range(3), key=lambda each: abs(about[each]))
@@ -188,7 +212,7 @@ def limit_hinge_between(bone: PoseBone, bent: float, straight: float) -> None:
 
     Limits are counted from the rest pose: a joint that is bent by rest can be straightened by what is left.
     """
-    axis, side = hinge_of(bone)
+    axis, side = _nearest(*_bend_of(bone))
     rest = 180.0
     if bone.parent is not None:
         lines = (each.bone.tail_local - each.bone.head_local for each in (bone.parent, bone))
@@ -204,38 +228,25 @@ def free_joint(bone: PoseBone) -> None:
         setattr(bone, f"use_ik_limit_{name}", False)
 
 
-def hinge_of(bone: PoseBone, toward: Vector | None = None) -> tuple[int, float]:
-    """Return the axis (0 is x, 2 is z) about which a bone is bent against its parent, and the sign of the bend.
-
-    The axis is the own x or z axis nearest to that of the bend (``_bend_of``).
-    """
-    about_x, about_z = _bend_of(bone, toward)
+def _nearest(about_x: float, about_z: float) -> tuple[int, float]:
+    """Return the axis (0 is x, 2 is z) with the larger component, and its sign."""
     is_x = abs(about_x) >= abs(about_z)
     return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
 
 
-def is_off_hinge(bone: PoseBone, toward: Vector | None = None) -> bool:
-    """Tell whether the axis of a bone's bend isn't that of ``hinge_of`` (``ALIGNED_COSINE``).
-
-    That of Rigify's metarigs is up to 12 degrees off in elbows, and 2 in knees. With 30 degrees knees come aside by
-    0.09 of the height when the hips are pulled down by 0.2.
-    """
-    about_x, about_z = _bend_of(bone, toward)
-    return max(abs(about_x), abs(about_z)) < ALIGNED_COSINE * math.hypot(about_x, about_z)
-
-
-def _bend_of(bone: PoseBone, toward: Vector | None) -> tuple[float, float]:
+def _bend_of(bone: PoseBone, toward: Vector | None = None, most_back: float = 0.0) -> tuple[float, float]:
     """Return the components along a bone's x and z axes of the axis about which it is bent against its parent.
 
     The axis is ``p x y``, the product of the parent's direction and the bone's. The rest pose comes first: riggers
     build elbows and knees with a slight bend in the direction of their hinge. Where the joint is straight at rest the
     present pose decides; where it is straight there too the axis is +x. With a direction ``t`` to bend to, a joint that
-    is straight at rest within ``_NEARLY_STRAIGHT`` has the axis ``y x t``.
+    is straight at rest within ``_NEARLY_STRAIGHT``, or bent to the other side by at most ``most_back`` (radians), has
+    the axis ``y x t``.
     """
     parent = bone.parent
     if toward is not None:
         frame, along_parent = _frames_at_rest(bone)
-        if along_parent.angle(frame @ _BONE_AXIS) <= _NEARLY_STRAIGHT:
+        if _is_straight(along_parent, frame @ _BONE_AXIS, toward, most_back):
             return _about_axes(frame, frame @ _BONE_AXIS, toward)
     if parent is not None:
         for own, before in ((bone.bone.matrix_local, parent.bone.matrix_local), (bone.matrix, parent.matrix)):
@@ -244,6 +255,21 @@ def _bend_of(bone: PoseBone, toward: Vector | None) -> tuple[float, float]:
             if max(abs(about_x), abs(about_z)) > _STRAIGHT_HINGE:
                 return about_x, about_z
     return 1.0, 0.0
+
+
+def _most_back(joint: str, is_person: bool) -> float:
+    """Return the bend at rest to the other side (radians) up to which a joint counts as straight."""
+    return HYPEREXTENDED if is_person and joint in _HYPEREXTENSIBLE else 0.0
+
+
+def _is_straight(before: Vector, after: Vector, toward: Vector, most_back: float) -> bool:
+    """Tell whether a joint is straight within ``_NEARLY_STRAIGHT``, or bent away from a side by at most an angle."""
+    bend = before.angle(after)
+    if bend <= _NEARLY_STRAIGHT:
+        return True
+    about, usual = before.cross(after), after.cross(toward)
+    most = _OPPOSITE * about.length * usual.length
+    return bend <= most_back and about.dot(usual) < most  # type: ignore[arg-type]  # the stub allows 2D vectors
 
 
 def _frames_at_rest(bone: PoseBone) -> tuple[Matrix, Vector]:
