@@ -19,7 +19,7 @@ from ...core.math.quaternions import IDENTITY
 from .bone_limits import UNLIMITED, Limits, check_limits, stiffness_of
 from .euler_joints import EulerJoint, euler_joint_of
 from .feasible_channels import BoneConstraints, constraints_of
-from .rotation_channel import LockableChannel, read_lockable_channel
+from .rotation_channel import LockableChannel
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -61,10 +61,10 @@ class BoneTree:
     """Joint at which each chain ends."""
     starts: tuple[int, ...]
     """Joint at which each chain starts."""
+    own_channels: tuple[LockableChannel, ...]
+    """The rotation channels of the bones and their locks."""
     posture_weights: tuple[float, ...] | None = None
     """Weight of each bone that rotates in the posture task of a body; None of chains."""
-    own_channels: tuple[LockableChannel, ...] = ()
-    """The present rotation channels of the bones; none: as Blender has them."""
     is_chain: bool = False
     """Whether these are the bones of one chain that is solved as a chain: the core then reads rest frames where there
     are limits only, and without limits none are computed (8 µs for 10 bones)."""
@@ -110,8 +110,7 @@ class BoneTree:
     @cached_property
     def constraints(self) -> tuple[BoneConstraints, ...]:
         """What constrains the bones that rotate."""
-        own_channels = self.own_channels or map(read_lockable_channel, self.bones)
-        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, own_channels, strict=True))
+        return tuple(constraints_of(*each) for each in zip(self.bones, self.limits, self.own_channels, strict=True))
 
     def joints(self, matrices: Sequence[Matrix]) -> Array:
         """Return the joints (J, 3), bones' heads before ends, for matrices (armature space) of ``line``."""

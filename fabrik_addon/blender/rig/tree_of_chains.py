@@ -24,7 +24,7 @@ from ..bones.ancestors import with_ancestors
 from ..bones.bone_kinematics import basis_with, pose_matrices, shown_basis
 from ..bones.bone_limits import Limits, euler_limits_of, limits_with_pose
 from ..bones.bone_tree import BoneTree, End
-from ..bones.rotation_channel import has_locks, is_locked, rotation_of
+from ..bones.rotation_channel import LockableChannel
 from ..bones.shared_joints import one_bone_per_joint, share_joint
 from .snapshot import Snapshot
 
@@ -67,11 +67,12 @@ def tree_bones(
     order = {name: number for number, name in enumerate(armature.pose.bones.keys())}
     line_of = cache(_with_parents if posture_weights is None else with_ancestors)
     rotating: dict[str, PoseBone] = {}
+    own_channels: dict[str, LockableChannel] = {}
     limits: dict[str, Limits] = {}
     for snapshot in snapshots:
         chain = snapshot.bones.tree
-        for bone, of_bone in zip(chain.bones, chain.limits, strict=True):
-            rotating[bone.name] = bone
+        for bone, own, of_bone in zip(chain.bones, chain.own_channels, chain.limits, strict=True):
+            rotating[bone.name], own_channels[bone.name] = bone, own
             if of_bone is not None:
                 limits[bone.name] = of_bone
     bones = _parents_first(rotating.values(), order, line_of)
@@ -89,6 +90,7 @@ def tree_bones(
         # A target bone that no bone of the tree carries is a target like any other.
         is_carried = met is not None and met.name in moving and _nearest(line_of(met), numbers) >= 0
         meets.append(joints.at(met, is_tail=False) if met is not None and is_carried else -1)
+    owns = tuple(own_channels[bone.name] for bone in bones)
     line = _between([*bones, *(bone for bone, _ in joints.ends)], order, numbers, line_of)
     rows = {bone.name: row for row, bone in enumerate(line)}
     return TreeBones(
@@ -105,14 +107,15 @@ def tree_bones(
             ),
             tips=tuple(tips),
             starts=tuple(_first_joint(snapshot, numbers, bones, line_of) for snapshot in snapshots),
+            own_channels=owns,
             posture_weights=None if posture_weights is None else tuple(posture_weights[bone.name] for bone in bones),
         ),
         line_parents=tuple(_nearest(line_of(bone)[1:2], rows) for bone in line),
         meets=tuple(meets),
-        rotations=tuple(rotation_of(bone) for bone in bones),
+        rotations=tuple(own.rotation(own.channel) for own in owns),
         has_locks=any(
-            (has_locks(bone) and not is_locked(bone)) or (bone.name in limits and bool(euler_limits_of(bone)))
-            for bone in bones
+            own.has_locks or (bone.name in limits and bool(euler_limits_of(bone)))
+            for bone, own in zip(bones, owns, strict=True)
         ),
         is_rigid=all(snapshot.bones.is_rigid for snapshot in snapshots),
         is_constrained=any(snapshot.bones.is_constrained for snapshot in snapshots),
