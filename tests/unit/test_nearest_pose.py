@@ -13,7 +13,7 @@ from fabrik_addon.core import start_from
 from fabrik_addon.core.math.operations import SCALAR
 from fabrik_addon.core.math.quaternion_arrays import to_matrices
 from fabrik_addon.core.model.constrained_chain import place
-from fabrik_addon.core.model.constrained_chain_arrays import COUNT, Bones, feasible_poses, frames_of, free_axes
+from fabrik_addon.core.model.constrained_chain_arrays import COUNT, Bones, chain_structure, feasible_poses, frames_of
 from fabrik_addon.core.model.joint_limits import clamp, joint_limits, swing_twist
 from fabrik_addon.core.optimise.bounded_least_squares import descend
 from fabrik_addon.core.within_limits.nearest_pose import (
@@ -37,7 +37,7 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
     bones = Bones(
         to_matrices(np.array(start.constrained_chain.rests)[None]),
         np.array(start.constrained_chain.links)[None],
-        free_axes(tuple(start.constrained_chain.limits), tuple(start.constrained_chain.inherits)),
+        chain_structure(tuple(start.constrained_chain.limits), tuple(start.constrained_chain.inherits)),
     )
     coordinates = [
         [swing_twist(SCALAR, tuple(q)) for q in feasible_coordinates(rng, constrained_chain).tolist()]
@@ -49,7 +49,7 @@ def made(rng: np.random.Generator, count: int, poses: int) -> tuple[ConstrainedC
 def is_feasible(bones: Bones, coordinates: Array) -> bool:
     """Whether limits leave turns (S, B, 3) as they are."""
     for pose in coordinates.tolist():
-        for limits, turn in zip(bones.axes.limits, pose, strict=True):
+        for limits, turn in zip(bones.structure.limits[:-1], pose, strict=True):
             if np.abs(np.array(clamp(SCALAR, limits, tuple(turn))) - turn).max() > 1e-9:
                 return False
     return True
@@ -81,7 +81,7 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
     _, bones, coordinates = made(rng, count, 1)
     target, step = np.zeros((1, 3)), 1e-6
     placed = _place(bones, coordinates, target)
-    bone, axis = bones.axes.numbers
+    bone, axis = np.array(bones.structure.columns, int).reshape(-1, 2).T
     for a in range(len(bone)):
         if coordinates[0, bone[a], 0] ** 2 + coordinates[0, bone[a], 2] ** 2 > 0.8:
             continue  # near half a turn a swing runs out of half-sine
@@ -92,8 +92,8 @@ def test_first_and_second_derivatives_of_the_tip(seed: int, count: int) -> None:
             ends.append(_place(bones, moved, target))
         np.testing.assert_allclose(placed.columns[0, a], (ends[0].tips - ends[1].tips)[0] / (2.0 * step), atol=1e-5)
         for b in range(len(bone)):
-            is_whole = bones.axes.follows[a, b] == 1.0
-            if is_whole or (bones.axes.segment[bone[a]] != bones.axes.segment[bone[b]] and bone[a] != bone[b]):
+            is_whole = bones.structure.turns_axes[a, b] == 1.0
+            if is_whole or bones.structure.turns_axes[[a, b], [b, a]].tolist() == [0.0, 0.0]:
                 change = (ends[0].columns[0, b] - ends[1].columns[0, b]) / (2.0 * step)
                 expected = np.cross(placed.spins[0, a], placed.columns[0, b]) if is_whole else 0.0 * change
                 np.testing.assert_allclose(change, expected, atol=1e-4)
@@ -106,7 +106,7 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     _, bones, coordinates = made(rng, count, 1)
     coordinates *= 0.7  # near half a turn a swing runs out of half-sine
-    if any(limits.locked[axis] and limits.lower[axis] for limits in bones.axes.limits for axis in (0, 2)):
+    if any(limits.locked[axis] and limits.lower[axis] for limits in bones.structure.limits[:-1] for axis in (0, 2)):
         return  # a swing that is locked off rest bends the other as well: that is left out
     target, step = rng.normal(size=(1, 3)), 1e-6
 
@@ -115,11 +115,11 @@ def test_second_derivative_of_the_error(seed: int, count: int) -> None:
         first: Array = -(placed.columns @ placed.residual[:, :, None])[..., 0]
         return first
 
-    placed, (bone, kind) = _place(bones, coordinates, target), bones.axes.numbers
+    placed, (bone, kind) = _place(bones, coordinates, target), np.array(bones.structure.columns, int).reshape(-1, 2).T
     damping = np.full((1, len(bone)), 0.1)
-    second = _second_derivative(bones.axes, placed.spins, placed.columns, placed.residual, damping)
+    second = _second_derivative(bones.structure, placed.spins, placed.columns, placed.residual, damping)
     second[0] -= np.diag(damping[0])
-    for a, axis in enumerate(bones.axes.free):
+    for a, axis in enumerate(bones.structure.flat_columns):
         ends = []
         for sign in (1.0, -1.0):
             moved = coordinates.copy()
@@ -152,7 +152,7 @@ def test_least_squares_find_nothing_nearer_near_by(seed: int, count: int) -> Non
     """But for swings by half a turn: half-sines end there, and whoever calls goes on with least squares."""
     rng = np.random.default_rng(seed)
     constrained_chain, bones, coordinates = made(rng, count, 1)
-    if any(limits.reaches_half_turn for limits in bones.axes.limits):
+    if any(limits.reaches_half_turn for limits in bones.structure.limits[:-1]):
         return
     targets = 1.5 * rng.normal(size=(1, 3))
     after, errors = nearest_poses(bones, coordinates, targets, NewtonSteps(1e-6, 100))
@@ -188,7 +188,7 @@ def test_swings_that_meet_their_ellipses_leave_no_valley_to_creep_along() -> Non
     links += [(0.0, 0.198, 0.0), (0.0, 0.181, 0.0), (0.0, 0.055, 0.0)]
     quaternions = np.array([*rests, (0.999, -0.025, -0.004, -0.028)])
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
-    bones = Bones(to_matrices(quaternions[None]), np.array([links]), free_axes(limits, (True,) * 8))
+    bones = Bones(to_matrices(quaternions[None]), np.array([links]), chain_structure(limits, (True,) * 8))
     targets = np.array([[0.893, -0.074, -0.121]])
     _, errors = nearest_poses(bones, np.zeros((1, 8, 3)), targets, NewtonSteps(1e-4, 6, 0.3))
     assert errors[0] < 0.01
@@ -196,9 +196,8 @@ def test_swings_that_meet_their_ellipses_leave_no_valley_to_creep_along() -> Non
 
 def test_what_is_locked_stays() -> None:
     locked = joint_limits((0.0,) * 3, (0.0,) * 3)
-    bones = Bones(
-        np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), free_axes((locked, locked), (True, True))
-    )
+    structure = chain_structure((locked, locked), (True, True))
+    bones = Bones(np.eye(3)[None, None].repeat(2, 1), np.array([[[0.0, 0.5, 0.0]] * 2]), structure)
     coordinates, errors = nearest_poses(bones, np.zeros((1, 2, 3)), np.array([[0.3, 0.4, 0.0]]), NewtonSteps(1e-4, 10))
     np.testing.assert_array_equal(coordinates, 0.0)
     assert errors[0] == pytest.approx(np.hypot(0.3, 0.6))
@@ -211,12 +210,12 @@ def test_what_is_locked_stays() -> None:
 @settings(max_examples=20)
 def test_poses_to_start_from_are_feasible_and_always_the_same(seed: int, count: int) -> None:
     _, bones, _ = made(np.random.default_rng(seed), count, 1)
-    kinds = feasible_poses(bones.axes.limits)
+    kinds = feasible_poses(bones.structure.limits[:-1])
     for poses in kinds:
         assert poses.shape == (COUNT, count, 3)
         assert is_feasible(bones, poses[::16])
     feasible_poses.cache_clear()
-    for before, after in zip(kinds, feasible_poses(bones.axes.limits), strict=True):
+    for before, after in zip(kinds, feasible_poses(bones.structure.limits[:-1]), strict=True):
         np.testing.assert_array_equal(after, before)
 
 

@@ -213,7 +213,7 @@ def test_the_second_derivatives_are_those_of_the_cost_where_swings_are_on_their_
     state = stack.coordinates.applied(rest, np.random.default_rng(3).normal(size=len(stack.coordinates.weights)))
     loss, model, hessian = hessian_at(stack, state)
     share, normals = stack.coordinates.ellipses(state)
-    first, second = structure.swing_columns
+    first, second = structure.swing_columns.T
     slope = model.jacobian.T @ (model.here.weights * model.here.residual)
     step, compared = 1e-4, 0
     for k in np.flatnonzero(share >= 1.0 - 1e-9):

@@ -15,7 +15,7 @@ from ..math.operations import Array, Component, Condition, Operations, Selection
 from ..math.quaternion_arrays import to_matrices
 from ..math.quaternions import Quaternion, conjugate, multiply, rotate
 from ..math.vectors import choose_each, gather_parts
-from .constrained_chain_arrays import Bones, free_axes
+from .constrained_chain_arrays import Bones, chain_structure
 from .joint_limits import AT_LIMIT, JointLimits, SwingTwist, clamp, rotation_of, swing_twist
 
 
@@ -36,8 +36,8 @@ class ConstrainedChain:
     @cached_property
     def bones(self) -> Bones:
         """The bones in arrays, for Newton's method."""
-        axes = free_axes(tuple(self.limits), tuple(self.inherits))
-        return Bones(to_matrices(array_of(self.rests)), array_of(self.links), axes)
+        structure = chain_structure(tuple(self.limits), tuple(self.inherits))
+        return Bones(to_matrices(array_of(self.rests)), array_of(self.links), structure)
 
     @cached_property
     def free(self) -> list[tuple[int, int]]:

@@ -184,8 +184,8 @@ class TreeStructure:
         return any(self.limits[j].has_flat_quarter for j in self.limited)
 
     @cached_property
-    def _wide(self) -> NDArray[np.intp]:
-        """Which bones with limits have swings that reach a half turn, and no ellipse."""
+    def wide(self) -> NDArray[np.intp]:
+        """Which bones with limits, without ellipses, have swings that are kept below ``LARGEST_HALF_SINE``."""
         rows = [self.limits[j] for j in self.limited]
         found = [n for n, own in enumerate(rows) if own.reaches_half_turn and not own.is_ellipse]
         return np.array(found, np.intp)
@@ -193,8 +193,24 @@ class TreeStructure:
     def swings(self, limited_coordinates: Array) -> tuple[Array, Array]:
         """Return the swings (E, 2) in ellipses, about x and z, and the radii (E, 2) of the quarters around them."""
         found = limited_coordinates.take(self.ellipses, -2)[..., ::2]
+        return found, self.radii_of(found)
+
+    def radii_of(self, swings: Array) -> Array:
+        """Return the radii (E, 2) of the quarter ellipses around swings (E, 2)."""
         negative, positive = self._radii
-        return found, np.where(found > 0.0, positive, negative)
+        return np.where(swings > 0.0, positive, negative)
+
+    def within_ellipses(self, swings: Array) -> Array:
+        """Return swings (E, 2) moved along their rays from rest into their ellipses, as ``joint_limits.clamp`` does."""
+        radii = self.radii_of(swings)
+        squares = np.square(swings / radii)
+        share = np.sqrt(squares[..., :1] + squares[..., 1:])
+        inside: Array = swings / np.maximum(share, 1.0)
+        if not self._has_flat_quarters:
+            return inside
+        lower, upper = (ends[self.ellipses, ::2] for ends in (self.lower, self.upper))
+        in_ranges = np.minimum(np.maximum(swings, lower), upper)
+        return np.where(radii.min(axis=-1, keepdims=True) <= LEAST_RADIUS, in_ranges, inside)
 
     def clamped(self, limited_coordinates: Array) -> Array:
         """Return coordinates (L, 3) within limits (``joint_limits.clamp``), Euler angles within their ranges."""
@@ -203,21 +219,14 @@ class TreeStructure:
             twists = limited_coordinates[..., rows, 1]
             limited_coordinates[..., rows, 1] = twists + math.tau * np.floor((middles - twists) / math.tau + 0.5)
         found = np.minimum(np.maximum(limited_coordinates, self.lower), self.upper)
-        if self._wide.size:
-            rows = self._wide
+        if self.wide.size:
+            rows = self.wide
             extra = tuple(range(2, found.ndim))
             lower, upper = (np.expand_dims(ends[rows, ::2].T, extra) for ends in (self.lower, self.upper))
             swings = found[..., rows, ::2].T
             found[..., rows, ::2] = np.array(within_half_turn(ARRAY, [*lower], [*upper], *swings)).T
         if self.ellipses.size:
-            swings, radii = self.swings(limited_coordinates)
-            squares = np.square(swings / radii)
-            share = np.sqrt(squares[..., :1] + squares[..., 1:])
-            inside = swings / np.maximum(share, 1.0)
-            if self._has_flat_quarters:
-                is_flat = radii.min(axis=-1, keepdims=True) <= LEAST_RADIUS
-                inside = np.where(is_flat, found[..., self.ellipses, ::2], inside)
-            found[..., self.ellipses, ::2] = inside
+            found[..., self.ellipses, ::2] = self.within_ellipses(limited_coordinates[..., self.ellipses, ::2])
         return found
 
     # Columns of a Jacobian
@@ -280,12 +289,11 @@ class TreeStructure:
         return lower, upper
 
     @cached_property
-    def swing_columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(E,), (E,) columns of x and z of each swing in quarter ellipses."""
-        number = {pair: n for n, pair in enumerate(self.columns)}
+    def swing_columns(self) -> NDArray[np.intp]:
+        """(E, 2) columns of x and z of each swing in quarter ellipses."""
         bones = self.limited[self.ellipses].tolist()
-        first, second = np.array([(number[bone, 0], number[bone, 2]) for bone in bones], np.intp).reshape(-1, 2).T
-        return first, second
+        pairs = [[self.columns.index((bone, axis)) for axis in (0, 2)] for bone in bones]
+        return np.array(pairs, np.intp).reshape(-1, 2)
 
     @cached_property
     def weights(self) -> Array:

@@ -67,8 +67,8 @@ def _ellipses_reached(stack: TaskStack, state: State) -> list[tuple[int, int, fl
     reached = np.flatnonzero(share >= 1.0 - AT_LIMIT).tolist()
     if not reached:
         return []
-    first, second = stack.tree.structure.swing_columns
-    return [(int(first[n]), int(second[n]), float(normals[n, 0]), float(normals[n, 1])) for n in reached]
+    columns = stack.tree.structure.swing_columns
+    return [(*columns[n].tolist(), *normals[n].tolist()) for n in reached]
 
 
 def along_ellipses(

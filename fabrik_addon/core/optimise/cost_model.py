@@ -261,15 +261,15 @@ def _of_swings(stack: TaskStack, model: CostModel, forces: Array) -> Array:
     is_held = (radii.min(axis=-1) > LEAST_RADIUS) & (share >= 1.0 - AT_LIMIT)
     if not is_held.any():
         return found
-    pairs = np.array(structure.swing_columns)
+    pairs = structure.swing_columns
     slope = torques + model.here.toward * stack.coordinates.posture_weights
-    outward = dot(swings, slope.take(pairs.T, -1))
+    outward = dot(swings, slope.take(pairs, -1))
     is_held = is_held & (outward > 0.0)
     along = normals[..., ::-1] * (1.0, -1.0)
-    blocks = found[..., pairs.T[:, :, None], pairs.T[:, None]]
+    blocks = found[..., pairs[:, :, None], pairs[:, None]]
     of_tangent = np.asarray(outward * dot(along / radii, along / radii) + dot(along, product(blocks, along)))
     held = of_tangent[..., None, None] * along[..., None] * along[..., None, :]
-    found[..., pairs.T[:, :, None], pairs.T[:, None]] = np.where(is_held[..., None, None], held, blocks)
+    found[..., pairs[:, :, None], pairs[:, None]] = np.where(is_held[..., None, None], held, blocks)
     return found
 
 
@@ -290,7 +290,7 @@ def bounds_of(stack: TaskStack, state: State) -> tuple[Array, Array, Swings]:
     share, normals = stack.coordinates.ellipses(state)
     is_near = share > NEAR_ELLIPSE
     (near,) = np.nonzero(is_near.any(0) if stack.batch else is_near)
-    first, second = (columns[near] for columns in stack.tree.structure.swing_columns)
+    first, second = stack.tree.structure.swing_columns[near].T
     share, nx, nz = share.take(near, -1), normals[..., near, 0], normals[..., near, 1]
     swings = state.limited_coordinates.take(stack.tree.structure.ellipses[near], -2)
     most = np.maximum((1.0 / np.maximum(share, NEAR_ELLIPSE) - 1.0) * (nx * swings[..., 0] + nz * swings[..., 2]), 0.0)

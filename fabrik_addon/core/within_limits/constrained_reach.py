@@ -228,7 +228,7 @@ def _reach_from_several_starts(
         termination = Termination(tolerance, min(steps, STEPS_BACK), LEAST_CHANGE_FROM_SOLUTION)
         rotated, error = rotate_least(ops, pose, poses[2], target, termination)
         pose = rotated.where(ops, reached & (error <= tolerance), pose)
-    if bones.axes.wide[0].size:
+    if bones.structure.wide.size:
         # Half-sines end at half a turn: there Newton's method stalls, and least squares continue from its pose. Without
         # them 11 of 1,200 poses of chains with free swings ended up to 0.005 of the length farther from their targets.
         pose, _, _ = descend(ops, pose, target, tolerance, steps)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from ..math.factorisation import positive_inverse
 from ..math.operations import ARRAY, TINY, Array
 from ..math.quaternion_arrays import crossing
-from ..model.constrained_chain_arrays import Bones, FreeAxes, frames_of
-from ..model.joint_limits import AT_LIMIT, swing_axes, within_half_turn
+from ..model.constrained_chain_arrays import Bones, ChainStructure, frames_of
+from ..model.joint_limits import AT_LIMIT, LEAST_RADIUS, swing_axes
 
 LONGEST_NEWTON_STEP = 0.7
 """Largest change of one axis in one step, half-sine or radians."""
@@ -121,7 +121,7 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
     is_newton = steps.residual_damping == 0.0
     damping = np.full(len(coordinates), FIRST_NEWTON_DAMPING if is_newton else FIRST_DAMPING)
     items = np.arange(len(coordinates))
-    is_going = (placed.errors > steps.tolerance) & (len(bones.axes.free) > 0)
+    is_going = (placed.errors > steps.tolerance) & (len(bones.structure.columns) > 0)
     for _ in range(steps.count):
         if not is_going.all():
             found_coordinates[items], found_errors[items] = placed.coordinates, placed.errors
@@ -129,13 +129,13 @@ def nearest_poses(bones: Bones, coordinates: Array, targets: Array, steps: Newto
             targets, damping = targets[is_going], damping[is_going]
             if not items.size:
                 break
-        step = _step(bones.axes, placed, damping, steps.residual_damping)
+        step = _step(bones.structure, placed, damping, steps.residual_damping)
         trial = _place(bones, step.coordinates, targets)
         if is_newton:
             off = _off_across(placed, step, trial)
             is_off = np.einsum("si,si->s", off, off) > LEAST_CORRECTION * np.abs(step.gain)
             if is_off.any():
-                corrected = _place(bones, _corrected(bones.axes, step, trial, off), targets)
+                corrected = _place(bones, _corrected(bones.structure, step, trial, off), targets)
                 trial = trial.choose(is_off & (corrected.errors < trial.errors), corrected)
         errors = placed.errors
         gain = errors - trial.errors
@@ -159,10 +159,11 @@ def _place(bones: Bones, coordinates: Array, targets: Array) -> _Placed:
         local[..., row, :] = np.stack(axis, axis=-1)
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
-    arms = joints[:, bones.axes.carried] - joints[:, :-1]
-    columns = spins @ crossing(arms)
+    turning, carried = bones.structure.turning, bones.structure.carried[0][-1]
+    spins = spins.take(turning, axis=1)
+    columns = spins @ crossing(joints.take(carried, axis=1) - joints.take(turning, axis=1))
     free_spins, free_columns = (
-        each.reshape(len(coordinates), -1, 3).take(bones.axes.free, axis=1) for each in (spins, columns)
+        each.reshape(len(coordinates), -1, 3).take(bones.structure.chosen, axis=1) for each in (spins, columns)
     )
     residual = targets - joints[:, -1]
     errors = np.sqrt(np.einsum("si,si->s", residual, residual))  # in half the time of ``np.linalg.norm``
@@ -183,35 +184,35 @@ class _Step:
     """(S, N) axes that end at a bound, and swings that end on their ellipse."""
 
 
-def _step(axes: FreeAxes, placed: _Placed, damping: Array, residual_damping: float) -> _Step:
+def _step(structure: ChainStructure, placed: _Placed, damping: Array, residual_damping: float) -> _Step:
     """Return joint coordinates after one step within limits."""
     residual = placed.residual
     gradient = -(placed.columns @ residual[:, :, None])[..., 0]
-    value = placed.coordinates.reshape(len(damping), -1).take(axes.free, axis=1)
-    lower, upper = axes.ends
+    value = _free(structure, placed.coordinates)
+    lower, upper = structure.ends
     least, most = lower - value, upper - value
     fixed = ((most <= AT_LIMIT) & (gradient < 0.0)) | ((least >= -AT_LIMIT) & (gradient > 0.0))
-    along = _along_ellipses(axes, value, gradient, (least, most), fixed) if axes.both.size else None
-    columns = placed.columns if along is None else along.projected(axes, placed.columns)
+    has_ellipses = structure.swing_columns.size > 0
+    along = _along_ellipses(structure, value, gradient, (least, most), fixed) if has_ellipses else None
+    columns = placed.columns if along is None else along.projected(placed.columns)
     slope = -(columns @ residual[:, :, None])[..., 0]
     if residual_damping > 0.0:
         model: _Newton | _GaussNewton = _GaussNewton(columns, residual, damping + residual_damping * placed.errors)
     else:
         spins = placed.spins
-        diagonal = np.repeat(damping[:, None], len(axes.free), axis=1)
+        diagonal = np.repeat(damping[:, None], value.shape[1], axis=1)
         if along is not None:
-            spins = along.projected(axes, spins)
-            diagonal[:, axes.both[0]] += along.curvature
-        model = _Newton(columns, residual, _second_derivative(axes, spins, columns, residual, diagonal))
-    change = _bounded_change(model, fixed, axes, value, (least, most), along)
+            spins = along.projected(spins)
+            diagonal[:, along.first] += along.curvature
+        model = _Newton(columns, residual, _second_derivative(structure, spins, columns, residual, diagonal))
+    change = _bounded_change(model, fixed, structure, value, (least, most), along)
     predicted = -np.einsum("sn,sn->s", change, 2.0 * slope + model.times(change))
     moved = (change[:, None] @ columns)[:, 0]
     if along is not None:
-        n, m = axes.both
-        change[:, m] += along.z * change[:, n]
-        change[:, n] *= along.x
-        fixed[:, n] |= along.is_held
-    return _Step(_moved(axes, placed.coordinates, value + change), predicted, moved, fixed)
+        change[:, along.second] += along.z * change[:, along.first]
+        change[:, along.first] *= along.x
+        fixed[:, along.first] |= along.is_held
+    return _Step(_moved(structure, placed.coordinates, value + change), predicted, moved, fixed)
 
 
 def _off_across(placed: _Placed, step: _Step, trial: _Placed) -> Array:
@@ -221,7 +222,7 @@ def _off_across(placed: _Placed, step: _Step, trial: _Placed) -> Array:
     return off - along[:, None] * residual
 
 
-def _corrected(axes: FreeAxes, step: _Step, trial: _Placed, off: Array) -> Array:
+def _corrected(structure: ChainStructure, step: _Step, trial: _Placed, off: Array) -> Array:
     """Return joint coordinates (S, B, 3) with the second-order correction of a step.
 
     A step d moves the tip by ``J d + (d . d2 tip . d) / 2`` and more, of which the model of Newton's method has the
@@ -232,30 +233,30 @@ def _corrected(axes: FreeAxes, step: _Step, trial: _Placed, off: Array) -> Array
     moves of a spine and an arm missed their targets.
     """
     model = _GaussNewton(trial.columns, off, np.full(len(off), CORRECTION_DAMPING))
-    value = step.coordinates.reshape(len(off), -1).take(axes.free, axis=1)
-    value += model.minimum(np.zeros(step.fixed.shape), step.fixed)
-    return _moved(axes, step.coordinates, np.minimum(np.maximum(value, axes.ends[0]), axes.ends[1]))
+    change = model.minimum(np.zeros(step.fixed.shape), step.fixed)
+    return _moved(structure, step.coordinates, _free(structure, step.coordinates) + change)
 
 
-def _moved(axes: FreeAxes, coordinates: Array, moved: Array) -> Array:
-    """Return joint coordinates (S, B, 3) with other values (S, N) of the free axes, swings within their ellipses."""
-    every = len(coordinates)
-    if axes.both.size:
-        moved[:, axes.both] = _into_ellipses(axes, moved.take(axes.both, axis=1))
+def _free(structure: ChainStructure, coordinates: Array) -> Array:
+    """Return the values (S, N) of the free axes."""
+    return coordinates.reshape(len(coordinates), -1).take(structure.flat_columns, axis=1)
+
+
+def _moved(structure: ChainStructure, coordinates: Array, moved: Array) -> Array:
+    """Return joint coordinates (S, B, 3) with other values (S, N) of the free axes, within limits."""
     made = coordinates.copy()
-    made.reshape(every, -1)[:, axes.free] = moved
-    wide, ends, other_ends = axes.wide
-    if wide.size:
-        made[:, wide, 0], made[:, wide, 2] = within_half_turn(
-            ARRAY, ends, other_ends, made[:, wide, 0], made[:, wide, 2]
-        )
-    return made
+    made.reshape(len(made), -1)[:, structure.flat_columns] = moved
+    return structure.clamped(made)
 
 
 @dataclass(frozen=True)
 class _AlongEllipses:
     """Swings that are held on their ellipses move along them: the tangent replaces the axis x, and z is fixed."""
 
+    first: NDArray[np.intp]
+    """(P,) which free axes are their x."""
+    second: NDArray[np.intp]
+    """(P,) which are their z."""
     is_held: NDArray[np.bool_]
     """(S, P)"""
     x: Array
@@ -264,11 +265,10 @@ class _AlongEllipses:
     curvature: Array
     """(S, P) second derivative of the error along the tangent that comes from the ellipse's curvature; 0 elsewhere."""
 
-    def projected(self, axes: FreeAxes, vectors: Array) -> Array:
+    def projected(self, vectors: Array) -> Array:
         """Return vectors (S, N, C) of the axes with those of the tangents in the places of x."""
-        n, m = axes.both
         made = vectors.copy()
-        made[:, n] = self.x[..., None] * vectors[:, n] + self.z[..., None] * vectors[:, m]
+        made[:, self.first] = self.x[..., None] * vectors[:, self.first] + self.z[..., None] * vectors[:, self.second]
         return made
 
 
@@ -332,7 +332,7 @@ class _GaussNewton:
 def _bounded_change(
     model: _Newton | _GaussNewton,
     fixed: NDArray[np.bool_],
-    axes: FreeAxes,
+    structure: ChainStructure,
     value: Array,
     ends: tuple[Array, Array],
     along: _AlongEllipses | None,
@@ -348,11 +348,12 @@ def _bounded_change(
     for _ in range(NEWTON_BOUND_ROUNDS):
         solved = model.minimum(change, fixed)
         change = np.minimum(np.maximum(solved, ends[0]), ends[1])
-        if axes.both.size:
-            before, by = value.take(axes.both, axis=1), change.take(axes.both, axis=1)
-            inside = _into_ellipses(axes, before + by)
+        pairs = structure.swing_columns
+        if pairs.size:
+            before, by = value.take(pairs, axis=1), change.take(pairs, axis=1)
+            inside = structure.within_ellipses(before + by)
             inside -= before
-            change[:, axes.both] = inside if along is None else np.where(along.is_held[:, None], by, inside)
+            change[:, pairs] = inside if along is None else np.where(along.is_held[..., None], by, inside)
         beyond = ~fixed & (np.abs(solved - change) > AT_LIMIT)
         if not beyond.any():
             break
@@ -362,58 +363,48 @@ def _bounded_change(
     return change
 
 
-def _second_derivative(axes: FreeAxes, spins: Array, columns: Array, residual: Array, diagonal: Array) -> Array:
+def _second_derivative(
+    structure: ChainStructure, spins: Array, columns: Array, residual: Array, diagonal: Array
+) -> Array:
     """Return half the squared error's second derivative (S, N, N), plus a diagonal (S, N).
 
     d2 tip / da db = spin a x column b where axis a rotates axis b. The change of a half-sine's spin by half-sines of
     the same bone is left out: with it errors and times were the same.
     """
-    bent = spins @ (columns @ crossing(-residual)).swapaxes(-1, -2) * axes.follows
+    bent = spins @ (columns @ crossing(-residual)).swapaxes(-1, -2) * structure.turns_axes
     made: Array = columns @ columns.swapaxes(-1, -2) + bent + bent.swapaxes(-1, -2)
     made.reshape(len(made), -1)[:, :: made.shape[-1] + 1] += diagonal
     return made
 
 
-def _into_ellipses(axes: FreeAxes, swings: Array) -> Array:
-    """Return swings (S, 2, P) moved along their rays from rest into their ellipses, as ``joint_limits.clamp`` does."""
-    radii = axes.radii_of(swings)
-    share = swings / radii
-    inside: Array = swings / np.maximum(np.sqrt(np.sum(share * share, axis=1, keepdims=True)), 1.0)
-    if not axes.has_flat_quarters:
-        return inside
-    lower, upper = (ends[axes.both] for ends in axes.ranges)
-    in_ranges = np.minimum(np.maximum(swings, lower), upper)
-    return np.where(radii.min(axis=1, keepdims=True) <= AT_LIMIT, in_ranges, inside)
-
-
 def _along_ellipses(
-    axes: FreeAxes, value: Array, gradient: Array, ends: tuple[Array, Array], fixed: NDArray[np.bool_]
+    structure: ChainStructure, value: Array, gradient: Array, ends: tuple[Array, Array], fixed: NDArray[np.bool_]
 ) -> _AlongEllipses | None:
     """Return the directions in which swings on their ellipses can move; None where none is held on its ellipse.
 
     In place: swings in ellipses get no ends (S, N), those that are held are fixed (S, N) about z. A quarter ellipse
     without width has none: x and z are clamped to their ranges instead.
     """
-    both, (least, most) = axes.both, ends
-    swings, swing_gradient = value.take(both, axis=1), gradient.take(both, axis=1)
-    radii = axes.radii_of(swings)
+    pairs, (least, most) = structure.swing_columns, ends
+    swings, swing_gradient = value.take(pairs, axis=1), gradient.take(pairs, axis=1)
+    radii = structure.radii_of(swings)
     share = swings / radii
-    held = (np.sum(share * share, axis=1) >= 1.0 - 2.0 * AT_LIMIT) & (
-        np.sum(swing_gradient * share / radii, axis=1) < 0.0
+    is_round = radii.min(axis=-1) > LEAST_RADIUS
+    is_out = (np.sum(share * share, axis=-1) >= 1.0 - 2.0 * AT_LIMIT) & (
+        np.sum(swing_gradient * share / radii, axis=-1) < 0.0
     )
-    if axes.has_flat_quarters:
-        is_round = radii.min(axis=1) > AT_LIMIT
-        held &= is_round
-        each = is_round[:, None]  # a swing beyond its ellipse is clamped afterwards
-        least[:, both] -= np.where(each, np.inf, 0.0)
-        most[:, both] += np.where(each, np.inf, 0.0)
-        fixed[:, both] &= ~each
+    held = is_round & is_out
+    room = np.where(is_round, np.inf, 0.0)[..., None]  # a swing beyond its ellipse is clamped afterwards
+    least[:, pairs] -= room
+    most[:, pairs] += room
+    fixed[:, pairs] &= ~is_round[..., None]
     if not held.any():
         return None
-    fixed[:, axes.both[1]] |= held
-    x, z = np.where(held, -radii[:, 0] * share[:, 1], 1.0), np.where(held, radii[:, 1] * share[:, 0], 0.0)
-    curvature = np.where(held, np.maximum(-np.sum(swing_gradient * swings, axis=1), 0.0), 0.0)
-    return _AlongEllipses(held, x, z, curvature)
+    first, second = pairs.T
+    fixed[:, second] |= held
+    x, z = np.where(held, -radii[..., 0] * share[..., 1], 1.0), np.where(held, radii[..., 1] * share[..., 0], 0.0)
+    curvature = np.where(held, np.maximum(-np.sum(swing_gradient * swings, axis=-1), 0.0), 0.0)
+    return _AlongEllipses(first, second, held, x, z, curvature)
 
 
 def _solve_definite(matrices: Array, right: Array) -> Array:
