@@ -725,6 +725,32 @@ def test_a_chain_whose_goal_is_nowhere_stays(role: str, how: str) -> None:
     assert message.startswith(f"Chain 'bone3' stays as it is: its {role} '{role}'") and how in message
 
 
+def test_a_chain_that_ends_at_no_tail_stays() -> None:
+    """Blender's IK brings the tail of the tip's parent to the target: limbs of bones that point across rotated by 180
+    degrees, and the message named joint limits and drivers."""
+    armature = make_armature(
+        [Bone(f"bone{i}", (0.0, -0.1 * (i % 2), i), (0.0, 0.5, i), f"bone{i - 1}" if i else None) for i in range(3)]
+    )
+    chain = set_chain(armature, "bone2", 2, make_empty("target", (0.0, -0.5, 1.8)))
+    chain.use_tail = False
+    enter_pose_mode(armature)
+    error = error_of(bpy.ops.pose.fabrik_chains_to_constraints)
+    assert "Blender's IK would end at the tail of 'bone1', not at the head of 'bone2'" in error
+    assert chain.enabled and not armature.pose.bones["bone2"].constraints
+
+
+def test_a_constraint_that_ends_at_no_tail_is_taken_again() -> None:
+    armature = make_armature(
+        [Bone(f"bone{i}", (0.0, -0.1 * (i % 2), i), (0.0, 0.5, i), f"bone{i - 1}" if i else None) for i in range(3)]
+    )
+    constraint = constrain(armature, "bone2", 2, make_empty("target", (0.0, -0.5, 1.8)))
+    constraint.use_tail = False
+    enter_pose_mode(armature)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    assert not constraint.mute
+
+
 @pytest.mark.parametrize("role", ["target", "pole"])
 def test_a_chain_whose_goal_follows_its_own_bones_stays(role: str) -> None:
     armature = make_tail(4)

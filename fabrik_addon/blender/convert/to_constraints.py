@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,10 @@ from .conversion_record import SHARED_SETTINGS, carry_influence, record_of, undo
 from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
 
 if TYPE_CHECKING:
-    from bpy.types import Object, ViewLayer
+    from bpy.types import Object, PoseBone, ViewLayer
+
+_MOST_OFF_TAIL = 0.01
+"""Distance from the last bone's tail to the tip's head, over the chain's length, up to which a chain is converted."""
 
 _SAME_POLE_ANGLE = 1e-3
 """Difference in radians below which two pole angles are the same."""
@@ -115,7 +119,10 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
         theirs = [used.path_from_id("influence")] if used is not None and record_of(chain).keyed_in else []
         check_own_curves(armature, [*theirs, *(chain.path_from_id(name) for name in ("influence", "enabled"))])
         armature_to_world(armature)
-        root = bones_of_chain(armature, chain)[0]
+        bones = bones_of_chain(armature, chain)
+        if used is None and not chain.use_tail and not _ends_at_a_tail(armature, chain, bones):
+            return f"Blender's IK would end at the tail of '{bones[-1].name}', not at the head of '{chain.tip}'"
+        root = bones[0]
         moving = ArmatureBones(armature).moving_with(root)
         goals = [("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget)]
         for role, obj, bone_name in goals:
@@ -125,6 +132,17 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
     except FabrikError as error:
         return str(error)
     return ""
+
+
+def _ends_at_a_tail(armature: Object, chain: FabrikChain, bones: Sequence[PoseBone]) -> bool:
+    """Tell whether the tail of a chain's last bone is where the chain ends, at the head of its tip.
+
+    Without *Use Tail* Blender's IK brings the tail of the tip's parent to the target. Where bones point across a limb
+    that is another place: limbs rotated by up to 180 degrees.
+    """
+    line = [*(bone.bone for bone in bones), armature.data.bones[chain.tip]]
+    length = sum((after.head_local - bone.head_local).length for bone, after in pairwise(line))
+    return (line[-1].head_local - line[-2].tail_local).length <= _MOST_OFF_TAIL * length
 
 
 def _distance_messages(armature: Object, chain: FabrikChain) -> list[str]:
