@@ -15,7 +15,7 @@ from bpy.types import PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from fabrik_addon.blender.bones.bone_limits import limits_of
-from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES, RANGES, limit_ball
+from fabrik_addon.blender.setup.usual_limits import BALLS, HINGES, RANGES, limit_ball, limit_hinge_between
 from fabrik_addon.core.model.joint_limits import joint_limits, outside_by
 from tests.blender.rigs import (
     Bone,
@@ -80,6 +80,37 @@ def test_a_hinge_bends_on_to_the_side_to_which_it_is_bent(joint: str, bend: tupl
     lower.rotation_mode = "XYZ"
     setattr(lower.rotation_euler, free[0], 0.3 * max(ends, key=abs))
     assert bent().dot(before) > 0.0 and bent().angle(before) < 0.25 and bent().length > before.length
+
+
+@pytest.mark.parametrize("joint", [*sorted(HINGES), "preset"])
+@pytest.mark.parametrize("across", [(0.0, 0.3, 0.0), (0.3, 0.0, 0.0)])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_hinge_of_a_bone_that_points_across_bends_on_to_its_side(
+    joint: str, across: tuple[float, float, float], side: float
+) -> None:
+    """Its y axis says nothing of the bend: about +x, along which the limb may lie, an elbow was locked."""
+    joints = [Vector((0, 0, 0)), Vector((0, 0.1 * side, -1)), Vector((0, 0, -2)), Vector((0, 0, -2.3))]
+    bones = [
+        Bone(name, head, head + Vector(across), parent)
+        for name, head, parent in zip(
+            ("upper", "lower", "end", "tip"), joints, (None, "upper", "lower", "end"), strict=True
+        )
+    ]
+    armature = make_armature([*bones, Bone("twist", (0, 0.05 * side, -1.5), (0.1, 0, -1.5), "lower")])
+    upper, lower, end = (armature.pose.bones[name] for name in ("upper", "lower", "end"))
+    if joint == "preset":
+        limit_hinge_between(lower, 30.0, 180.0)
+    else:
+        press([lower], joint)
+    (free,) = [axis for axis in "xyz" if not getattr(lower, f"lock_ik_{axis}")]
+    ends = getattr(lower, f"ik_min_{free}"), getattr(lower, f"ik_max_{free}")
+    update()
+    before = (lower.head - upper.head).cross(end.head - lower.head)
+    lower.rotation_mode = "XYZ"
+    setattr(lower.rotation_euler, free, 0.5 * max(ends, key=abs))
+    update()
+    bent = (lower.head - upper.head).cross(end.head - lower.head)
+    assert bent.angle(before) < 0.1 and bent.length > 2.0 * before.length
 
 
 @pytest.mark.parametrize("joint", sorted(BALLS))

@@ -16,7 +16,6 @@ from ..bones.bone_limits import limits_of
 from ..rig.body_properties import FabrikPart, body_of
 from .override_limits import all_limits_of, kept_in_override, restore_limits
 from .usual_limits import (
-    ALIGNED_COSINE,
     HINGES,
     HORIZONTAL_SHOULDER,
     RANGES,
@@ -24,6 +23,8 @@ from .usual_limits import (
     limit_ball,
     limit_hinge_across,
     limit_joint,
+    link_before,
+    points_along,
 )
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         # bones the head of Rigify's human looked straight behind. Each bone of an animal's long neck has its own.
         shared_by = counts[joint] if is_ball and joint in _WHOLES else 1
         with kept_in_override(bone):
-            if link is not None and not _points_along(bone, link):
-                # Without the limits of a hinge the knees of bones that point across bent backward.
+            if link is not None and not points_along(bone, link):
+                # Limits of a ball joint's swing wouldn't be the limb's. Without those of a hinge knees bent backward.
                 is_given = joint in HINGES and limit_hinge_across(
-                    bone, joint, _link_before(bone), link, toward, is_person
+                    bone, joint, link_before(bone), link, toward, is_person
                 )
             elif is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up):
                 is_given = True
@@ -161,19 +162,3 @@ def _link_after(armature: Object, part: FabrikPart, bone: PoseBone) -> Vector | 
     if len(following) != 1 or following[0].head_local == bone.bone.head_local:
         return None
     return following[0].head_local - bone.bone.head_local
-
-
-def _link_before(bone: PoseBone) -> Vector:
-    """Return the line at rest from the nearest joint above that is elsewhere to a bone's head, no length without."""
-    head = bone.bone.head_local
-    return next((head - above.head_local for above in bone.bone.parent_recursive if above.head_local != head), Vector())
-
-
-def _points_along(bone: PoseBone, link: Vector) -> bool:
-    """Tell whether a bone's y axis points along the line to the next joint at rest.
-
-    Only then its swing is that of the limb: bones that other programs have exported often point across the limb, and
-    limits of their swing would be wrong.
-    """
-    along = bone.bone.tail_local - bone.bone.head_local
-    return along.dot(link) >= ALIGNED_COSINE * along.length * link.length

@@ -109,11 +109,11 @@ _OPPOSITE = -0.5
 """Cosine of the angle between the axes of two bends below which they are to opposite sides."""
 
 _STRAIGHT_HINGE = 1e-3
-"""Sine of the bend about the bone's x and z axes below which the joint counts as straight."""
+"""Sine of the bend below which the joint counts as straight."""
 
 
 def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None, is_person: bool = False) -> bool:
-    """Set a bone's IK limits to those of a usual joint; a hinge is about its x or z axis, whichever is nearer its bend.
+    """Set a bone's IK limits to those of a usual joint; a hinge is about the own axis nearest to its bend.
 
     Args:
         bone: whose limits are set.
@@ -127,10 +127,9 @@ def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None, is_per
         pulled down by 0.2.
     """
     if joint in HINGES:
-        bend = _bend_of(bone, toward, _most_back(joint, is_person))
-        axis, side = _nearest(*bend)
+        axis, side, cosine = _nearest(_bend_of(bone, toward, _most_back(joint, is_person)))
         _limit_hinge(bone, axis, side, joint)
-        return abs(bend[axis // 2]) >= ALIGNED_COSINE * math.hypot(*bend)
+        return cosine >= ALIGNED_COSINE
     swing, twist = map(math.radians, BALLS[joint])
     _limit_axes(bone, {axis: (-angle, angle) for axis, angle in enumerate((swing, twist, swing))})
     return True
@@ -199,11 +198,10 @@ def limit_hinge_across(
     """
     straight = before.length == 0.0 or _is_straight(before, after, toward, _most_back(joint, is_person))
     frame, _ = _frames_at_rest(bone)
-    about = frame.transposed() @ (after.cross(toward) if straight else before.cross(after)).normalized()
-    axis = max(range(3), key=lambda each: abs(about[each]))
-    if abs(about[axis]) < ALIGNED_COSINE:
+    axis, side, cosine = _nearest(_about(frame, after, toward) if straight else _about(frame, before, after))
+    if cosine < ALIGNED_COSINE:
         return False
-    _limit_hinge(bone, axis, about[axis], joint)
+    _limit_hinge(bone, axis, side, joint)
     return True
 
 
@@ -212,11 +210,13 @@ def limit_hinge_between(bone: PoseBone, bent: float, straight: float) -> None:
 
     Limits are counted from the rest pose: a joint that is bent by rest can be straightened by what is left.
     """
-    axis, side = _nearest(*_bend_of(bone))
+    axis, side, _ = _nearest(_bend_of(bone))
     rest = 180.0
     if bone.parent is not None:
-        lines = (each.bone.tail_local - each.bone.head_local for each in (bone.parent, bone))
-        rest -= math.degrees(next(lines).angle(next(lines), 0.0))
+        before, after = _lines_across(bone) or (
+            each.bone.tail_local - each.bone.head_local for each in (bone.parent, bone)
+        )
+        rest -= math.degrees(before.angle(after, 0.0))
     flexion, extension = (math.radians(max(0.0, angle)) for angle in (rest - bent, straight - rest))
     _limit_axes(bone, {axis: (-extension, flexion) if side > 0.0 else (-flexion, extension)})
 
@@ -228,38 +228,65 @@ def free_joint(bone: PoseBone) -> None:
         setattr(bone, f"use_ik_limit_{name}", False)
 
 
-def _nearest(about_x: float, about_z: float) -> tuple[int, float]:
-    """Return the axis (0 is x, 2 is z) with the larger component, and its sign."""
-    is_x = abs(about_x) >= abs(about_z)
-    return (0, math.copysign(1.0, about_x)) if is_x else (2, math.copysign(1.0, about_z))
+def _nearest(about: Vector) -> tuple[int, float, float]:
+    """Return the axis of a bone (0 is x) nearest to one in its frame, its sign, and the cosine of the angle between."""
+    about = about.normalized()
+    axis = max(range(3), key=lambda each: abs(about[each]))
+    return axis, math.copysign(1.0, about[axis]), abs(about[axis])
 
 
-def _bend_of(bone: PoseBone, toward: Vector | None = None, most_back: float = 0.0) -> tuple[float, float]:
-    """Return the components along a bone's x and z axes of the axis about which it is bent against its parent.
+def _bend_of(bone: PoseBone, toward: Vector | None = None, most_back: float = 0.0) -> Vector:
+    """Return the axis, in a bone's frame, about which it is bent against its parent.
 
     The axis is ``p x y``, the product of the parent's direction and the bone's. The rest pose comes first: riggers
     build elbows and knees with a slight bend in the direction of their hinge. Where the joint is straight at rest the
     present pose decides; where it is straight there too the axis is +x. With a direction ``t`` to bend to, a joint that
     is straight at rest within ``_NEARLY_STRAIGHT``, or bent to the other side by at most ``most_back`` (radians), has
     the axis ``y x t``.
+
+    Without a direction a bone that points across its limb is bent about the product of the lines between joints: the
+    product of y axes says nothing there, and elbows had hinges along the limb.
     """
-    parent = bone.parent
-    if toward is not None:
-        frame, along_parent = _frames_at_rest(bone)
-        if _is_straight(along_parent, frame @ _BONE_AXIS, toward, most_back):
-            return _about_axes(frame, frame @ _BONE_AXIS, toward)
+    parent, (frame, along_parent) = bone.parent, _frames_at_rest(bone)
+    if toward is not None and _is_straight(along_parent, frame @ _BONE_AXIS, toward, most_back):
+        return _about(frame, frame @ _BONE_AXIS, toward)
+    lines = _lines_across(bone) if toward is None else None
+    bends = [] if lines is None else [_about(frame, *lines)]
     if parent is not None:
         for own, before in ((bone.bone.matrix_local, parent.bone.matrix_local), (bone.matrix, parent.matrix)):
             frame = own.to_3x3().normalized()
-            about_x, about_z = _about_axes(frame, before.to_3x3().normalized() @ _BONE_AXIS, frame @ _BONE_AXIS)
-            if max(abs(about_x), abs(about_z)) > _STRAIGHT_HINGE:
-                return about_x, about_z
-    return 1.0, 0.0
+            bends.append(_about(frame, before.to_3x3().normalized() @ _BONE_AXIS, frame @ _BONE_AXIS))
+    return next((bend for bend in bends if bend.length > _STRAIGHT_HINGE), Vector((1.0, 0.0, 0.0)))
 
 
 def _most_back(joint: str, is_person: bool) -> float:
     """Return the bend at rest to the other side (radians) up to which a joint counts as straight."""
     return HYPEREXTENDED if is_person and joint in _HYPEREXTENSIBLE else 0.0
+
+
+def link_before(bone: PoseBone) -> Vector:
+    """Return the line at rest from the nearest joint above that is elsewhere to a bone's head, no length without."""
+    head = bone.bone.head_local
+    return next((head - above.head_local for above in bone.bone.parent_recursive if above.head_local != head), Vector())
+
+
+def points_along(bone: PoseBone, link: Vector) -> bool:
+    """Tell whether a bone's y axis points along a line to the next joint at rest."""
+    along = bone.bone.tail_local - bone.bone.head_local
+    return along.dot(link) >= ALIGNED_COSINE * along.length * link.length
+
+
+def _lines_across(bone: PoseBone) -> tuple[Vector, Vector] | None:
+    """Return the lines to a bone's head and on to the child with most bones, where the bone points to no child."""
+    links = [
+        (len(child.children_recursive), child.head_local - bone.bone.head_local)
+        for child in bone.bone.children
+        if child.head_local != bone.bone.head_local
+    ]
+    before = link_before(bone)
+    if not links or before.length == 0.0 or any(points_along(bone, link) for _, link in links):
+        return None
+    return before, max(links, key=lambda each: each[0])[1]
 
 
 def _is_straight(before: Vector, after: Vector, toward: Vector, most_back: float) -> bool:
@@ -279,10 +306,10 @@ def _frames_at_rest(bone: PoseBone) -> tuple[Matrix, Vector]:
     return frame, above.matrix_local.to_3x3().normalized() @ _BONE_AXIS
 
 
-def _about_axes(frame: Matrix, before: Vector, after: Vector) -> tuple[float, float]:
-    """Return the components of ``before x after`` along the x and z axes of a frame."""
-    bend = before.cross(after)
-    return bend.dot(frame.col[0]), bend.dot(frame.col[2])
+def _about(frame: Matrix, before: Vector, after: Vector) -> Vector:
+    """Return the product of two directions in a frame; its length is the sine of the angle between them."""
+    product = before.normalized().cross(after.normalized())
+    return Vector([product.dot(axis) for axis in frame.col])
 
 
 def _limit_hinge(bone: PoseBone, axis: int, side: float, joint: str) -> None:
