@@ -15,7 +15,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
-from bpy.types import Object, PoseBone
+from bpy.types import Collection, Object, PoseBone
 from hypothesis import HealthCheck, settings
 from mathutils import Matrix, Quaternion, Vector
 
@@ -216,6 +216,24 @@ def set_chain(armature: Object, tip: str, count: int, target: Object | None, pol
 
 def update() -> None:
     bpy.context.view_layer.update()
+
+
+def change_animated(bone: PoseBone) -> None:
+    """Key a bone's rotation, and change it at a frame between the keys."""
+    for frame in (1, 10):
+        bone.rotation_quaternion = (1.0, 0.1 * frame, 0.0, 0.0)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_set(5)
+    bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.7)
+
+
+def collect(name: str, *objects: Object) -> Collection:
+    """Make a collection of the scene with objects, which stay in theirs, too."""
+    collection = bpy.data.collections.new(name)
+    bpy.context.scene.collection.children.link(collection)
+    for obj in objects:
+        collection.objects.link(obj)
+    return collection
 
 
 def layer() -> Any:

@@ -20,6 +20,7 @@ from tests.blender.rigs import (
     activate,
     add_chain,
     bones_of,
+    collect,
     distance_left,
     enter_pose_mode,
     error_of,
@@ -302,11 +303,9 @@ def test_a_target_deleted_as_people_delete_it(rig: Object, role: str) -> None:
 
 def test_a_target_in_an_excluded_collection(rig: Object) -> None:
     def spoil(_: Object, chain: Any) -> None:
-        collection = bpy.data.collections.new("elsewhere")
-        bpy.context.scene.collection.children.link(collection)
         chain.target = make_empty("away")
+        collect("elsewhere", chain.target)
         bpy.context.scene.collection.objects.unlink(chain.target)
-        collection.objects.link(chain.target)
         bpy.context.view_layer.layer_collection.children["elsewhere"].exclude = True
 
     assert refusal(rig, spoil) == "Chain 'bad2': its target 'away' is not in the view layer 'ViewLayer'"
@@ -328,9 +327,7 @@ def test_a_target_disabled_in_viewports_is_not_where_it_says(rig: Object, what: 
 
 def disable(armature: Object, how: str) -> None:
     """Disable an armature in viewports, or take it out of the view layer."""
-    collection = bpy.data.collections.new("rigs")
-    bpy.context.scene.collection.children.link(collection)
-    collection.objects.link(armature)
+    collection = collect("rigs", armature)
     bpy.context.scene.collection.objects.unlink(armature)
     if how == "excluded":
         bpy.context.view_layer.layer_collection.children["rigs"].exclude = True

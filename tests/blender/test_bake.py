@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import bpy
@@ -31,11 +31,13 @@ from tests.blender.rigs import (
     error_of,
     everything,
     keys_of,
+    layer,
     leave_mode,
     make_armature,
     make_empty,
     make_limited_tail_with_pole,
     make_tail,
+    matrices_of,
     rotation_channel,
     set_chain,
     tail_bones,
@@ -94,16 +96,11 @@ def whole_range(armature: Object) -> FrameRange:
     return FrameRange(bpy.context.scene, bpy.context.view_layer, armature, [*map(float, FRAMES)], (1, 24))
 
 
-def shape_of(armature: Object) -> np.ndarray:
-    """Where all bones are, (B, 4, 4)."""
-    return np.array([[row[:] for row in bone.matrix] for bone in armature.pose.bones])
-
-
-def shapes(armature: Object, frames: Iterator[float] | list[float]) -> np.ndarray:
+def shapes(armature: Object, frames: Sequence[float]) -> np.ndarray:
     found = []
     for frame in frames:
         go_to(frame)
-        found.append(shape_of(armature))
+        found.append(matrices_of(armature))
     return np.array(found)
 
 
@@ -113,14 +110,14 @@ def angles(after: np.ndarray, before: np.ndarray) -> np.ndarray:
     return 2.0 * np.arcsin(np.minimum(half, 1.0))
 
 
-def solved_alone(armature: Object, frames: list[float]) -> np.ndarray:
-    """Poses that solving gives frame by frame; leaves the pose as the keys have it."""
+def solved_by(solve: Callable[[], object], armature: Object, frames: Sequence[float]) -> np.ndarray:
+    """Poses that a function gives frame by frame; leaves the pose as the keys have it."""
     found = []
     for frame in frames:
         go_to(frame)
         unkeyed = {bone.name: [getattr(bone, name)[:] for name in MOTION] for bone in armature.pose.bones}
-        bpy.ops.pose.fabrik_solve()
-        found.append(shape_of(armature))
+        solve()
+        found.append(matrices_of(armature))
         for bone in armature.pose.bones:
             for name, values in zip(MOTION, unkeyed[bone.name], strict=True):
                 setattr(bone, name, values)
@@ -128,23 +125,40 @@ def solved_alone(armature: Object, frames: list[float]) -> np.ndarray:
     return np.array(found)
 
 
-def solved_in_order(armature: Object, frames: list[float]) -> np.ndarray:
+def solved_alone(armature: Object, frames: Sequence[float]) -> np.ndarray:
+    """Poses that solving gives frame by frame, where chains are enabled."""
+
+    def solve() -> None:
+        if any(chain.enabled for chain in armature.fabrik.chains):
+            bpy.ops.pose.fabrik_solve()
+
+    return solved_by(solve, armature, frames)
+
+
+def solved_in_order(armature: Object, frames: Sequence[float]) -> np.ndarray:
     """Poses of chains that are solved together, each from the solution of the frame before."""
-    found, before = [], ()
-    for frame in frames:
-        go_to(frame)
-        unkeyed = {bone.name: [getattr(bone, name)[:] for name in MOTION] for bone in armature.pose.bones}
-        (group,) = take_groups(bpy.context.view_layer, armature, armature.fabrik.chains[:])
-        solved = before = solve_group(group, previous=before)
+    solved: Sequence[Any] = ()
+
+    def solve() -> None:
+        nonlocal solved
+        (group,) = take_groups(layer(), armature, armature.fabrik.chains[:])
+        solved = solve_group(group, previous=solved)
         for chain in solved:
             write_channels(chain.settings)
-        update()
-        found.append(shape_of(armature))
-        for bone in armature.pose.bones:
-            for name, values in zip(MOTION, unkeyed[bone.name], strict=True):
-                setattr(bone, name, values)
-    go_to(frames[0])
-    return np.array(found)
+
+    return solved_by(solve, armature, frames)
+
+
+def change_by_bake(
+    armature: Object,
+    frames: Sequence[float],
+    solved: Callable[[Object, Sequence[float]], np.ndarray] = solved_alone,
+    **options: Any,
+) -> np.ndarray:
+    """How far the matrices of baked poses are from those of solved ones, (F,), the farthest of each frame."""
+    desired = solved(armature, frames)
+    bake(**options)
+    return np.abs(shapes(armature, frames) - desired).max(axis=(1, 2, 3))
 
 
 def bake(**options: Any) -> None:
@@ -285,12 +299,9 @@ def another_solver(_armature: Object, chain: Any) -> None:
 def test_a_baked_frame_is_that_frame_solved_alone(change: Callable[[Object, Any], None]) -> None:
     armature, chain = animated_tail()
     change(armature, chain)
-    frames = [*map(float, FRAMES)]
-    alone = solved_alone(armature, frames)
-    bake()
     # Of the chain's length: where the object turns, one unit in the last place of a target's coordinate moves the pose
     # by 4e-6 already.
-    off = np.abs(shapes(armature, frames) - alone).max(axis=(1, 2, 3)) / 3.0
+    off = change_by_bake(armature, FRAMES) / 3.0
     assert off.max() <= 2.5e-6 and np.median(off) <= 5e-7, off
 
 
@@ -319,9 +330,7 @@ def test_every_rotation_mode_is_baked_without_a_jump(mode: str) -> None:
     set_chain(armature, "bone1", 2, target, make_empty("pole", (0.0, 0.0, 5.0)))
     key_motion(armature, ["bone0", "bone1"])
     go_to(1)
-    alone = solved_alone(armature, [*range(1, 41)])
-    bake(frame_end=40)
-    assert np.abs(shapes(armature, [*range(1, 41)]) - alone).max() <= 2e-6
+    assert change_by_bake(armature, range(1, 41), frame_end=40).max() <= 2e-6
     for name in ("bone0", "bone1"):
         values = []
         for frame in range(1, 41):
@@ -341,10 +350,7 @@ def test_chains_that_depend_on_each_other_are_baked_one_after_another() -> None:
     key_path(high, [(1.0, 1.0, 3.0), (-1.0, 0.5, 2.5), (0.2, -1.2, 3.0), (1.0, 0.0, 2.9)])
     set_chain(armature, "bone1", 2, low)
     set_chain(armature, "bone4", 3, high)
-    frames = [*map(float, FRAMES)]
-    in_order = solved_in_order(armature, frames)
-    bake()
-    assert np.abs(shapes(armature, frames) - in_order).max() <= 5e-6
+    assert change_by_bake(armature, FRAMES, solved_in_order).max() <= 5e-6
 
 
 def test_chains_that_are_solved_together_and_pins_are_baked_together() -> None:
@@ -489,10 +495,7 @@ def test_a_root_that_moves_for_a_chain_further_up_is_keyed() -> None:
         bpy.ops.object.mode_set(mode="POSE")
     set_chain(armature, "bone4", 3, high).root_motion = "TRANSLATE"
     go_to(1)
-    frames = [*map(float, FRAMES)]
-    in_order = solved_in_order(armature, frames)
-    bake()
-    assert np.abs(shapes(armature, frames) - in_order).max() <= 5e-6
+    assert change_by_bake(armature, FRAMES, solved_in_order).max() <= 5e-6
 
 
 def test_a_target_on_a_bone_that_another_chain_moves_is_reached() -> None:
@@ -502,10 +505,7 @@ def test_a_target_on_a_bone_that_another_chain_moves_is_reached() -> None:
     key_path(lead, [(1.0, 1.0, 1.5), (2.0, 0.5, 1.8), (1.2, -1.2, 2.0), (1.0, 0.0, 1.9)])
     set_chain(armature, "bone2", 3, armature).subtarget = "ctrl finger"
     set_chain(armature, "ctrl2", 3, lead)
-    frames = [*map(float, FRAMES)]
-    alone = solved_alone(armature, frames)
-    bake()
-    assert np.abs(shapes(armature, frames) - alone).max() <= 5e-6
+    assert change_by_bake(armature, FRAMES).max() <= 5e-6
 
 
 # What is left alone
@@ -637,14 +637,14 @@ def test_cancelled_leaves_everything_as_it_was() -> None:
     go_to(7)
     armature.pose.bones["bone0"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.8)  # posed, not keyed
     update()
-    before, shape = everything(), shape_of(armature)
+    before, shape = everything(), np.array([bone.matrix for bone in armature.pose.bones])
     for steps in (1, 10, 24, 30, 47):  # in the first pass and in the second
         work = bake_chains(whole_range(armature), list(armature.fabrik.chains))
         for _ in range(steps):
             next(work)
         work.close()
         assert everything() == before, steps
-        assert np.array_equal(shape_of(armature), shape), steps
+        assert np.array_equal([bone.matrix for bone in armature.pose.bones], shape), steps
         assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
 
 
@@ -788,10 +788,9 @@ def test_steps_subframes_and_keyed_frames() -> None:
     parent.keyframe_insert("location", frame=20)
     chain.target.parent = parent
     make_empty("stranger").keyframe_insert("location", frame=5)
-    alone = solved_alone(armature, [1.0, 9.0, 12.5, 16.0, 20.0, 24.0])
-    bake(only_keyed=True)
-    assert frames_keyed(armature) == [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]
-    assert np.abs(shapes(armature, [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]) - alone).max() < 3e-6
+    frames = [1.0, 9.0, 12.5, 16.0, 20.0, 24.0]
+    assert change_by_bake(armature, frames, only_keyed=True).max() < 3e-6
+    assert frames_keyed(armature) == frames
 
 
 def tail_and_keyed_target() -> tuple[Any, Object]:
@@ -981,9 +980,7 @@ def test_a_strip_that_is_tweaked_is_keyed_in_its_own_time() -> None:
     animation.use_tweak_mode = True
     assert animation.use_tweak_mode and animation.action is not None
     frames = [float(frame) for frame in range(15, 24)]
-    alone = solved_alone(armature, frames)
-    bake(frame_start=15, frame_end=23)
-    assert np.abs(shapes(armature, frames) - alone).max() < 3e-6
+    assert change_by_bake(armature, frames, frame_start=15, frame_end=23).max() < 3e-6
     expected = [animation.nla_tweak_strip_time_to_scene(frame, invert=True) for frame in frames]
     assert set(np.round(expected, 3)) <= set(np.round(frames_keyed(armature), 3))
 
@@ -996,10 +993,7 @@ def test_an_action_that_is_added_to_strips_below_shows_what_was_solved() -> None
     animation.action_slot = animation.action.slots.new("OBJECT", "Rig")
     animation.action_blend_type = "COMBINE"
     key_motion(armature, ["bone0", "bone1", "bone2"], seed=5, turn=0.2)
-    frames = [float(frame) for frame in range(12, 24)]
-    alone = solved_alone(armature, frames)
-    bake(frame_start=12, frame_end=23)
-    assert np.abs(shapes(armature, frames) - alone).max() < 2e-5
+    assert change_by_bake(armature, range(12, 24), frame_start=12, frame_end=23).max() < 2e-5
 
 
 def layer_above(armature: Object, blend: str) -> None:

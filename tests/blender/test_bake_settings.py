@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -13,8 +13,8 @@ import pytest
 from bpy.types import Object
 
 from fabrik_addon.blender.solving.stored_values import curves_of
-from tests.blender.rigs import error_of, everything, make_empty, set_chain, update
-from tests.blender.test_bake import MOTION, animated_tail, bake, go_to, key_path, shape_of, shapes, solved_alone
+from tests.blender.rigs import error_of, everything, make_empty, set_chain
+from tests.blender.test_bake import animated_tail, bake, change_by_bake, go_to, key_path, shapes
 
 FRAMES = [float(frame) for frame in range(1, 25)]
 
@@ -92,23 +92,6 @@ def locked_at_times(armature: Object, _chain: Any) -> None:
         bone.keyframe_insert("lock_rotation", frame=frame)
 
 
-def alone(armature: Object, frames: Sequence[float]) -> np.ndarray:
-    """Poses that solving gives frame by frame, where no chain may be enabled."""
-    found = []
-    for frame in frames:
-        go_to(frame)
-        unkeyed = {bone.name: [getattr(bone, name)[:] for name in MOTION] for bone in armature.pose.bones}
-        if any(chain.enabled for chain in armature.fabrik.chains):
-            bpy.ops.pose.fabrik_solve()
-        update()
-        found.append(shape_of(armature))
-        for bone in armature.pose.bones:
-            for name, values in zip(MOTION, unkeyed[bone.name], strict=True):
-                setattr(bone, name, values)
-    go_to(frames[0])
-    return np.array(found)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -129,9 +112,7 @@ def test_a_baked_frame_is_that_frame_solved_with_the_settings_it_has(change: Cal
     armature, chain = animated_tail()
     change(armature, chain)
     go_to(1)
-    desired = alone(armature, FRAMES)
-    bake()
-    assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 2.5e-6
+    assert change_by_bake(armature, FRAMES).max() / 3.0 <= 2.5e-6
 
 
 def test_frames_at_which_a_chain_is_disabled_are_not_reported() -> None:
@@ -212,9 +193,7 @@ def test_keys_are_where_a_scene_whose_time_is_stretched_looks_for_them(old: int,
     render = bpy.context.scene.render
     render.frame_map_old, render.frame_map_new = old, new
     go_to(1)
-    desired = solved_alone(armature, FRAMES)
-    bake()
-    assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 2.5e-6
+    assert change_by_bake(armature, FRAMES).max() / 3.0 <= 2.5e-6
 
 
 def test_a_tweaked_strip_in_a_scene_whose_time_is_stretched() -> None:
@@ -231,9 +210,7 @@ def test_a_tweaked_strip_in_a_scene_whose_time_is_stretched() -> None:
     animation.nla_tracks.active, strip.select = track, True
     animation.use_tweak_mode = True
     go_to(1)
-    desired = solved_alone(armature, FRAMES)
-    bake()
-    assert np.abs(shapes(armature, FRAMES) - desired).max() / 3.0 <= 1e-5
+    assert change_by_bake(armature, FRAMES).max() / 3.0 <= 1e-5
 
 
 def test_only_keyed_frames_are_frames_of_the_scene() -> None:

@@ -21,7 +21,7 @@ from bpy.types import Object
 from mathutils import Vector
 
 from fabrik_addon.blender.command_line.run_command import run
-from tests.blender.rigs import distance_left, leave_mode, make_empty, make_tail, metarig, set_chain, update
+from tests.blender.rigs import collect, distance_left, leave_mode, make_empty, make_tail, metarig, set_chain, update
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = [sys.executable, str(ROOT / "scripts/fabrik.py")]
@@ -515,9 +515,7 @@ def test_an_armature_that_blender_doesnt_evaluate_is_named_and_left(
     if how == "disabled":
         armature.hide_viewport = True
     elif how == "excluded":
-        collection = bpy.data.collections.new("rigs")
-        scene.collection.children.link(collection)
-        collection.objects.link(armature)
+        collect("rigs", armature)
         scene.collection.objects.unlink(armature)
         bpy.context.view_layer.layer_collection.children["rigs"].exclude = True
     else:

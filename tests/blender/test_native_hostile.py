@@ -246,10 +246,7 @@ def test_adding_and_removing_are_undone() -> None:
 def overridden_character(library: Path) -> Any:
     """An override of a character with a native rig, its target, its pole and its solver, in Object mode."""
     armature, chain = make_arm_rig()
-    collection = bpy.data.collections.new("Character")
-    bpy.context.scene.collection.children.link(collection)
-    for obj in (armature, chain.target, chain.pole_target):
-        collection.objects.link(obj)
+    rigs.collect("Character", armature, chain.target, chain.pole_target)
     rigs.leave_mode()
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.read_factory_settings(use_empty=True)

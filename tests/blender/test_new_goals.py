@@ -17,6 +17,7 @@ from fabrik_addon.blender.rig.properties import shown_armature
 from tests.blender.rigs import (
     activate,
     add_chain,
+    change_animated,
     edit_without_key,
     end_of,
     error_of,
@@ -163,12 +164,7 @@ def test_a_target_bone_is_solved_for_and_dragged() -> None:
 
 def test_an_animated_pose_that_was_changed_stays_when_bones_are_added() -> None:
     armature = make_tail(3)
-    bone = armature.pose.bones["bone1"]
-    for frame in (1, 10):
-        bone.rotation_quaternion = (1.0, 0.1 * frame, 0.0, 0.0)
-        bone.keyframe_insert("rotation_quaternion", frame=frame)
-    bpy.context.scene.frame_set(5)
-    bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.7)
+    change_animated(armature.pose.bones["bone1"])
     names = [bone.name for bone in armature.pose.bones]
     before = old_matrices(armature, names)
     activate(armature, "bone2")

@@ -20,7 +20,9 @@ from tests.blender.rigs import (
     activate,
     add_chain,
     bones_of,
+    change_animated,
     channels_of,
+    collect,
     distance_left,
     end_of,
     enter_pose_mode,
@@ -104,8 +106,7 @@ def layer_of(collection: Any) -> Any:
 def test_targets_go_where_they_can_be_seen(how: str) -> None:
     armature = make_tail(3)
     name = {"another name": "FABRIK Targets.old", "a number too short": "FABRIK Targets.1"}.get(how, "FABRIK Targets")
-    first = bpy.data.collections.new(name)
-    bpy.context.scene.collection.children.link(first)
+    first = collect(name)
     if how == "excluded":
         layer_of(first).exclude = True
     elif how == "hidden":
@@ -182,12 +183,7 @@ def test_bones_with_constraints_stay_where_they_are_when_a_chain_is_added() -> N
 def test_a_pose_that_is_animated_and_then_changed_stays_when_a_chain_is_added() -> None:
     """New objects make Blender rebuild its dependencies; the change that isn't keyed must survive it."""
     armature = make_tail(3)
-    bone = armature.pose.bones["bone1"]
-    for frame in (1, 10):
-        bone.rotation_quaternion = (1.0, 0.1 * frame, 0.0, 0.0)
-        bone.keyframe_insert("rotation_quaternion", frame=frame)
-    bpy.context.scene.frame_set(5)
-    bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.7)
+    change_animated(armature.pose.bones["bone1"])
     before = matrices_of(armature)
     chain = add_chain(armature, "bone2", 3)
     assert abs(matrices_of(armature) - before).max() <= 1e-6
@@ -1095,10 +1091,7 @@ def library(tmp_path: Path) -> str:
     armature = make_tail(3)
     chain = add_chain(armature, "bone2", 2, (0.4, 0.6, 1.6))
     leave_mode()
-    collection = bpy.data.collections.new("Character")
-    for obj in (armature, chain.target):
-        collection.objects.link(obj)
-    bpy.context.scene.collection.children.link(collection)
+    collect("Character", armature, chain.target)
     path = str(tmp_path / "character.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.read_factory_settings(use_empty=True)

@@ -26,6 +26,16 @@ def test_chains_that_share_bones_say_so():
         assert (chain.status == "REACHED") == (distance_left(armature, chain) < 1e-4), name
 
 
+def is_refused() -> bool:
+    """Solve; tell whether that is refused because a target depends on the chain."""
+    try:
+        bpy.ops.pose.fabrik_solve()
+    except RuntimeError as error:
+        assert "depends on the chain" in str(error)
+        return True
+    return False
+
+
 def test_a_vertex_parent_on_a_mesh_the_armature_deforms_depends_on_the_chain():
     armature = make_tail(3)
     mesh = bpy.data.meshes.new("skin")
@@ -38,12 +48,7 @@ def test_a_vertex_parent_on_a_mesh_the_armature_deforms_depends_on_the_chain():
     target.parent, target.parent_type, target.parent_vertices = skin, "VERTEX", (0, 0, 0)
     chain = set_chain(armature, "bone2", 3, target)
     update()
-    try:
-        bpy.ops.pose.fabrik_solve()
-    except RuntimeError as error:
-        assert "depends on the chain" in str(error)
-    else:
-        assert distance_left(armature, chain) < 1e-4, chain.status
+    assert is_refused() or distance_left(armature, chain) < 1e-4, chain.status
 
 
 def test_a_target_bone_that_another_bones_ik_turns_depends_on_the_chain():
@@ -53,9 +58,5 @@ def test_a_target_bone_that_another_bones_ik_turns_depends_on_the_chain():
     chain = set_chain(armature, "bone2", 3, armature)
     chain.subtarget = "ctrl1"
     update()
-    try:
-        bpy.ops.pose.fabrik_solve()
-    except RuntimeError as error:
-        assert "depends on the chain" in str(error)
-    else:
-        assert chain.status != "REACHED" or distance_left(armature, chain) < 1e-4, distance_left(armature, chain)
+    is_solved = not is_refused() and chain.status == "REACHED"
+    assert not is_solved or distance_left(armature, chain) < 1e-4, distance_left(armature, chain)

@@ -24,6 +24,7 @@ from tests.blender.rigs import (
     add_chain,
     bones_of,
     clear_scene,
+    collect,
     distance_left,
     enter_pose_mode,
     error_of,
@@ -693,10 +694,7 @@ def test_a_bone_that_does_not_lie_along_its_link() -> None:
 def test_a_linked_armature_says_what_to_set(tmp_path: Path) -> None:
     armature, chain = make_elastic_tail()
     leave_mode()
-    collection = bpy.data.collections.new("Character")
-    for obj in (armature, chain.target):
-        collection.objects.link(obj)
-    bpy.context.scene.collection.children.link(collection)
+    collect("Character", armature, chain.target)
     path = str(tmp_path / "character.blend")
     for mode in ("FULL", "ALIGNED"):
         for bone in armature.data.bones:
