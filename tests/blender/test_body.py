@@ -390,13 +390,42 @@ def test_straight_elbows_and_knees_bend_to_the_side_they_bend(roll: float) -> No
     make_body(armature)
     for name, way in (("LeftForeArm", -1.0), ("RightForeArm", -1.0), ("LeftLeg", 1.0), ("RightLeg", 1.0)):
         bone = armature.pose.bones[name]
-        (axis,) = [axis for axis in "xyz" if not getattr(bone, f"lock_ik_{axis}")]
-        low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
-        most = low if abs(low) > abs(high) else high
-        bone.rotation_mode = "XYZ"
-        setattr(bone.rotation_euler, axis, math.copysign(0.5, most))
-        update()
+        bend_hinge(bone)
         assert (bone.tail - bone.head).y * way > 0.3 * bone.length, name
+
+
+def bend_hinge(bone: PoseBone) -> None:
+    """Rotate a bone by 0.5 about the axis of its hinge, to the side of the larger limit."""
+    (axis,) = [axis for axis in "xyz" if not getattr(bone, f"lock_ik_{axis}")]
+    low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
+    bone.rotation_mode = "XYZ"
+    setattr(bone.rotation_euler, axis, math.copysign(0.5, low if abs(low) > abs(high) else high))
+    update()
+
+
+@pytest.mark.parametrize(("lowered", "palm"), [(0.0, (0.0, 0.0, -1.0)), (1.4, (-1.0, 0.0, 0.0))])
+def test_straight_fingers_bend_to_the_palm(lowered: float, palm: tuple[float, float, float]) -> None:
+    """Their hinges were to the body's front: sideways, toward the thumb."""
+    armature = stick_figure()
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    for side, x in (("Left", 1.0), ("Right", -1.0)):
+        for finger, y in (("Index", -0.03), ("Middle", 0.0), ("Ring", 0.03)):
+            parent = bones[f"{side}Hand"]
+            for number in range(1, 4):
+                bone = bones.new(f"{side}Hand{finger}{number}")
+                bone.head, bone.tail = (Vector(((0.82 + 0.03 * (number + n)) * x, y, 1.42)) for n in (0, 1))
+                bone.parent, parent = parent, bone
+        shoulder = Matrix.Translation(bones[f"{side}Arm"].head)
+        for bone in (bones[f"{side}Arm"], *bones[f"{side}Arm"].children_recursive):
+            bone.transform(shoulder @ Matrix.Rotation(lowered * x, 4, "Y") @ shoulder.inverted())
+    bpy.ops.object.mode_set(mode="POSE")
+    make_body(armature)
+    for side, x in (("Left", 1.0), ("Right", -1.0)):
+        bone = armature.pose.bones[f"{side}HandMiddle2"]
+        before = bone.tail.copy()
+        bend_hinge(bone)
+        assert (bone.tail - before).dot(Vector((palm[0] * x, palm[1], palm[2]))) > 0.3 * bone.length
 
 
 @pytest.mark.parametrize("points_across", [False, True])

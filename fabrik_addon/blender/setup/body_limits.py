@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from mathutils import Vector
@@ -16,6 +17,7 @@ from ..bones.bone_limits import limits_of
 from ..rig.body_properties import FabrikPart, body_of
 from .override_limits import all_limits_of, kept_in_override, restore_limits
 from .usual_limits import (
+    ACROSS,
     HINGES,
     HORIZONTAL_SHOULDER,
     RANGES,
@@ -59,7 +61,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
 
     Args:
         creature: kind of creature, "human" has limits of hands and feet too.
-        forward: direction in armature space to which it looks: straight elbows bend there, straight knees away from it.
+        forward: direction in armature space to which it looks (``_flexion_of``).
         up: direction in armature space from its feet to its head.
 
     Returns:
@@ -70,6 +72,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
     joints = _JOINTS | (_JOINTS_OF_HUMANS if creature == "human" else {})
     turning = turning_bones(armature)
     counts = Counter(joints.get(part.role, "") for part in body.parts if part.bone in turning)
+    hands = {part.bone for part in body.parts if part.role == 'HAND'}
     off_hinges = []
     for part in body.parts:
         if part.bone not in turning:
@@ -80,7 +83,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         before = all_limits_of(bone)
         joint = joints[part.role]
         link = _link_after(armature, part, bone)
-        toward = -forward if part.role == 'SHIN' else forward
+        toward = _flexion_of(part.role, part.side, bone, hands, forward, up)
         is_person = creature == "human"
         is_ball = is_person and joint in RANGES
         # A person's spine and neck are wholes, however many bones they have: with the range of a neck for each of three
@@ -102,6 +105,22 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
             given[bone.name] = [before, all_limits_of(bone), _rest_place(bone)]
     body.given_limits = json.dumps(given) if given else ""
     return off_hinges
+
+
+def _flexion_of(role: str, side: str, bone: PoseBone, hands: Container[str], forward: Vector, up: Vector) -> Vector:
+    """Return the direction in armature space to which a straight hinge bends: knees backward, elbows forward.
+
+    Fingers bend to the palm: with thumbs forward, as in a T-pose and beside the body, that is ``h x forward`` of a left
+    hand, h from the hand's head to the finger's, and down where arms are stretched forward.
+    """
+    hand = next((above for above in bone.bone.parent_recursive if above.name in hands), None)
+    if role != 'FINGER' or hand is None:
+        return -forward if role == 'SHIN' else forward
+    along = (bone.bone.head_local - hand.head_local).normalized()
+    palm = along.cross(forward)
+    if palm.length < ACROSS:
+        return -up
+    return -palm if side == 'RIGHT' else palm
 
 
 def _limit_ball(bone: PoseBone, joint: str, side: str, shared_by: int, forward: Vector, up: Vector) -> bool:
