@@ -15,7 +15,7 @@ from mathutils import Vector
 
 from fabrik_addon.blender.rig.chain_bones import ChainBones
 from fabrik_addon.blender.rig.snapshot import take_snapshot
-from fabrik_addon.blender.solving import constraint_projection, solve_chain_bones
+from fabrik_addon.blender.solving import constraint_projection, feasible_pose, solve_chain_bones
 from fabrik_addon.core import Status
 from tests.blender.rigs import (
     ROTATION_MODES,
@@ -83,7 +83,7 @@ def test_sheared_bones_with_an_unreachable_target_take_one_solve_and_few_steps(
         counted(monkeypatch, constraint_projection, "solve_components"),
         counted(monkeypatch, solve_chain_bones, "solve_components"),
     ]
-    poses = counted(monkeypatch, constraint_projection, "feasible_pose")
+    poses = counted(monkeypatch, feasible_pose, "feasible_pose")
 
     solved = solve_chain_bones.solve_snapshot(snapshot)
 
@@ -97,8 +97,8 @@ def test_the_tips_jacobian_is_that_of_small_rotations(seed: int, monkeypatch: py
     """The closed form, for bones that move with their parents, against finite differences."""
     armature, chain = sheared_tail(seed)
     bones = take_snapshot(bpy.context.view_layer, armature, chain).bones
-    pose = constraint_projection._feasible_pose_at(bones, np.zeros(3), bones.rotations)
-    found = [constraint_projection._tip_jacobian(bones, pose, i) for i in bones.free]
+    pose = feasible_pose.feasible_pose_at(bones, np.zeros(3), bones.rotations)
+    found = [feasible_pose._tip_jacobian(bones, pose, i) for i in bones.free]
     monkeypatch.setattr(ChainBones, "first_carried_whole", len(bones.line))
     for i, jacobian in zip(bones.free, found, strict=True):
-        np.testing.assert_allclose(jacobian, constraint_projection._tip_jacobian(bones, pose, i), atol=2e-3)
+        np.testing.assert_allclose(jacobian, feasible_pose._tip_jacobian(bones, pose, i), atol=2e-3)

@@ -8,10 +8,10 @@ leave a hinge, that is a limit to the solver, and the pose isn't projected: ``ro
 
 1. Links of bones that aren't rigid are aimed at the solution's, each in its parent frame.
 2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
-   with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels, so
-   that it is 0 for what is locked. Skipped where the error is rounding.
+   with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels
+   (``feasible_pose``), so that it is 0 for what is locked. Skipped where the error is rounding.
 3. Where the tip is at the target: damped least squares on the angles that bend and last bone are off pole and
-   rotation, in the null space of the tip's Jacobian (Liegeois 1977).
+   rotation (``angles_off``), in the null space of the tip's Jacobian (Liegeois 1977).
 4. If the pose of steps 1 to 3 isn't nearer than the present pose (``_is_nearer``), the present pose is kept, or where
    its tip is off the target brought nearer by steps 2 and 3. Else the solver solves again from the pose of steps 1 to
    3, and its solution is projected by steps 1 to 3, while each projection is nearer than the one before. The next solve
@@ -28,8 +28,6 @@ move's largest rotation; now those of 9 of 35 do (of 40 chains, those that are a
 For the position alone the solver solves once: with up to 15 further solves, each from the feasible pose before, a chain
 of four sheared bones with an unreachable target took 270 ms instead of 37, and 62 of 148 random chains were at their
 targets instead of 65.
-
-Read from Blender: the matrix of the bone above the chain. Nothing is written.
 """
 
 from __future__ import annotations
@@ -37,25 +35,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 
 from ...core import Array, ComponentSolution, Goals, Options, StartPose, Status, solve_components, start_from
-from ...core.fabrik.pole_shape import NEARLY_STRAIGHT, reach_in_shape
-from ...core.goals.pole import rotate_pole
 from ...core.math.factorisation import damped_inverse
-from ...core.math.operations import SCALAR, TINY
-from ...core.math.vectors import first_direction
+from ...core.math.operations import TINY
 from ...core.solvers.fabrik_solver import POLE_GAIN
-from ...core.within_limits.bend_toward_pole import POINTED, angle_to_pole
+from ...core.within_limits.bend_toward_pole import POINTED
 from ...core.within_limits.least_rotation import FIRST_GUESS
-from ..bones.bone_kinematics import basis_with, parent_frame, pose_matrices
+from ..bones.bone_kinematics import parent_frame
 from ..bones.bone_rotations import bone_parent_frames, bone_rotations
-from ..bones.feasible_channels import feasible_channels, rotations_differ
+from ..bones.feasible_channels import rotations_differ
 from ..bones.rotation_channel import Channel
-from ..rig.chain_bones import ChainBones, bone_matrices, chain_bases, read_pose
+from ..rig.chain_bones import ChainBones, bone_matrices, read_pose
+from .angles_off import angle_off, angles_jacobian, angles_off, rotation_vectors
+from .feasible_pose import FeasiblePose, feasible_pose_at, jacobians, joints_of, parent_matrix, rotated
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
@@ -94,14 +91,9 @@ three six; with a pole 15 of 33 had either way."""
 _LEAST_ANGLE_DAMPING = 1e-6
 """Least damping d of a step toward pole and rotation; that of ``J J^T`` in the projector onto the null space of J."""
 
-_DIFFERENCE = 1e-3
-"""Rotation (radians) of the finite differences: small beside a bend, large beside single precision."""
-
 _LARGEST_ROTATION = 0.6
 """Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of
 it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
-
-_AXIS_VECTORS = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
 
 _FIRST_DAMPING, _LEAST_PROJECTION_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
 """``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else
@@ -155,14 +147,14 @@ def _descended(
     return _projected(_toward_pole_and_rotation(bones, goals, options, here), iterations, status)
 
 
-def _projected(pose: _FeasiblePose, iterations: int, status: int) -> ProjectedPose:
+def _projected(pose: FeasiblePose, iterations: int, status: int) -> ProjectedPose:
     residual = Vector((pose.length * pose.residual).tolist())
     return ProjectedPose(pose.rotations, pose.channels, pose.error, iterations, status, residual)
 
 
-def _at_target(bones: ChainBones, target: Array, options: Options, rotations: Sequence[Quaternion]) -> _FeasiblePose:
+def _at_target(bones: ChainBones, target: Array, options: Options, rotations: Sequence[Quaternion]) -> FeasiblePose:
     """Return the feasible pose of own rotations of all bones, with the tip brought to the target (3,) (step 2)."""
-    here = _feasible_pose_at(bones, target, rotations)
+    here = feasible_pose_at(bones, target, rotations)
     return here if here.error <= 10.0 * _POSITION_PRECISION else _least_squares(bones, target, options, here)
 
 
@@ -176,10 +168,10 @@ def followed(bones: ChainBones, goals: Goals, options: Options, before: Sequence
         before: own rotations of all bones in the move before.
     """
     here = _at_target(bones, goals.targets[0], options, before)
-    off = _angle_off(bones, goals, here.rotations)
-    moved = float(np.abs(_rotation_vectors(bones, before, here.rotations)).max())
+    off = angle_off(bones, goals, here.rotations)
+    moved = float(np.abs(rotation_vectors(bones, before, here.rotations)).max())
     found = _toward_pole_and_rotation(bones, goals, options, here, moved)
-    if _angle_off(bones, goals, found.rotations) > max(POINTED, off):
+    if angle_off(bones, goals, found.rotations) > max(POINTED, off):
         found = _toward_pole_and_rotation(bones, goals, options, here)
     return _projected(found, 0, Status.REACHED)
 
@@ -196,7 +188,7 @@ def refined_projection(bones: ChainBones, goals: Goals, options: Options, found:
             return _descended(bones, goals, options, bones.rotations, found.iterations, found.status)
         away = (Vector(goals.targets[0].tolist()) - bones.bones[0].head).length
         # Within the softness zone the desired tip is short of the target.
-        if options.softness == 0.0 or away <= (1.0 - options.softness) * _joints(bones, present.rotations)[1]:
+        if options.softness == 0.0 or away <= (1.0 - options.softness) * joints_of(bones, present.rotations)[1]:
             return present
     return projected_further(bones, goals, options, found)
 
@@ -207,7 +199,7 @@ def projected_further(bones: ChainBones, goals: Goals, options: Options, found: 
     Sheared bones off their target stay as they are: each projection of four takes 8 ms.
     """
     for _ in range(_FURTHER_PROJECTIONS if bones.has_locks or found.error <= options.tolerance else 0):
-        if _angle_off(bones, goals, found.rotations) <= POINTED:
+        if angle_off(bones, goals, found.rotations) <= POINTED:
             break
         further = _projected_once_more(bones, goals, options, found)
         if not _is_nearer(bones, goals, options, further, found):
@@ -222,15 +214,6 @@ def _is_nearer(bones: ChainBones, goals: Goals, options: Options, found: Project
     if error < _NEARER * other_error or other_error < _NEARER * error:
         return error < other_error
     return not is_as_good(bones, goals, other, found)
-
-
-def feasible_pose(
-    bones: ChainBones, rotations: Sequence[Quaternion]
-) -> tuple[tuple[tuple[PoseBone, Channel], ...], list[Quaternion]]:
-    """Return the feasible channels of the bones that rotate, and the own rotations of all bones with them."""
-    desired = [rotations[i] for i in bones.free]
-    channels, given = feasible_channels(bones.tree.constraints, desired, bones.free_rotations)
-    return tuple(zip(bones.tree.bones, channels, strict=True)), bones.with_free(given)
 
 
 def _start(bones: ChainBones, rotations: Sequence[Quaternion]) -> StartPose:
@@ -268,7 +251,7 @@ def _projected_once_more(bones: ChainBones, goals: Goals, options: Options, foun
 
 def present_pose(bones: ChainBones, goals: Goals) -> ProjectedPose | None:
     """Return the present pose, measured without stretch, or None where locks or limits don't allow it."""
-    here = _feasible_pose_at(bones, goals.targets[0], bones.rotations)
+    here = feasible_pose_at(bones, goals.targets[0], bones.rotations)
     if any(map(rotations_differ, here.rotations, bones.rotations)):
         return None
     return _projected(here, 0, Status.REACHED)
@@ -280,99 +263,13 @@ def is_as_good(bones: ChainBones, goals: Goals, present: ProjectedPose, found: P
     Without the comparison of the rotation a second press of Solve rotated bones of 42 of 52 random chains of four bones
     with locks or Limit Rotation constraints.
     """
-    angle = _angle_off(bones, goals, present.rotations)
-    return angle <= POINTED or POLE_GAIN * angle <= _angle_off(bones, goals, found.rotations)
-
-
-def _joints(bones: ChainBones, rotations: Sequence[Quaternion]) -> tuple[Array, float]:
-    """Return the joints (J, 3) and the length of the chain for other rotations of its bones."""
-    positions = bones.tree.joints(bone_matrices(bones, rotations))
-    return positions, _length_of(positions)
-
-
-def _length_of(positions: Array) -> float:
-    links = np.diff(positions, axis=0)
-    return float(np.sqrt((links * links).sum(axis=1)).sum())
-
-
-def _angle_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
-    """Return the root of the sum of the squared angles (radians) that bend and last bone are off."""
-    return math.hypot(*_angles_off(bones, goals, rotations))
-
-
-def _angles_off(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> list[float]:
-    """Return the angle (radians) that the bend is off the pole, and the rotation vector that the last bone is off."""
-    off = [] if goals.poles is None else [_angle_to_pole(bones, goals, rotations)]
-    if goals.rotations is not None:
-        shown = bone_matrices(bones, rotations)[-1].to_quaternion()
-        off += _rotation_vector(Quaternion(goals.rotations[0].tolist()) @ shown.inverted())
-    return off
-
-
-def _rotation_vector(q: Quaternion) -> list[float]:
-    """Return the rotation vector (radians) of a rotation, at most half a turn long."""
-    w, *vector = q[:]
-    sine = math.hypot(*vector)
-    angle = math.copysign(2.0 * math.atan2(sine, abs(w)), w)
-    return [angle * part / max(sine, TINY) for part in vector]
-
-
-def _angle_to_pole(bones: ChainBones, goals: Goals, rotations: Sequence[Quaternion]) -> float:
-    """Return the angle (radians) from the pole to the bend, about the line from the root to the end of the bend.
-
-    The bend is that of all links; with a rotation, which the last bone takes, that of the links before it, if there are
-    two or more.
-    """
-    assert goals.poles is not None  # called for goals with a pole only
-    positions, length = _joints(bones, rotations)
-    points = (np.vstack([positions, goals.poles]) - positions[0]) / length
-    *joints, pole = [(x, y, z) for x, y, z in points.tolist()]
-    if goals.rotations is not None and len(joints) > 3:
-        joints.pop()
-    if goals.pole_angles is not None:
-        along = first_direction(SCALAR, [joints[-1], joints[1]])
-        pole = rotate_pole(SCALAR, pole, along, float(goals.pole_angles[0]))
-    shape, shaped = bones.pole_shape, []
-    if shape and len(shape) == len(joints) - 1:
-        links = list(map(math.dist, joints, joints[1:]))
-        total = sum(links)
-        lengths, away = [link / total for link in links], math.hypot(*joints[-1]) / total
-        shaped = reach_in_shape(SCALAR, shape, lengths, min(away, NEARLY_STRAIGHT))
-    return float(cast(float, angle_to_pole(SCALAR, joints, joints[-1], pole, shaped)))
-
-
-class _FeasiblePose(NamedTuple):
-    """A feasible pose of a chain, and where its tip is."""
-
-    channels: tuple[tuple[PoseBone, Channel], ...]
-    rotations: list[Quaternion]
-    """Own rotations of all bones."""
-    matrices: list[Matrix]
-    """Of ``ChainBones.line``, in armature space."""
-    residual: Array
-    """From the tip to the target (3,), over the chain's length."""
-    error: float
-    """Length of the residual."""
-    length: float
-    """Of the chain, in armature space: sheared bones change it as they rotate."""
-    tip: Array
-    """(3,)"""
-
-
-def _feasible_pose_at(bones: ChainBones, target: Array, rotations: Sequence[Quaternion]) -> _FeasiblePose:
-    """Return the feasible pose for some rotations, measured from a target (3,)."""
-    channels, feasible = feasible_pose(bones, rotations)
-    matrices = bone_matrices(bones, feasible)
-    positions = bones.tree.joints(matrices)
-    length, tip = _length_of(positions), positions[-1]
-    residual = (target - tip) / length
-    error = math.sqrt(float(residual @ residual))
-    return _FeasiblePose(channels, feasible, matrices, residual, error, length, tip)
+    angle = angle_off(bones, goals, present.rotations)
+    return angle <= POINTED or POLE_GAIN * angle <= angle_off(bones, goals, found.rotations)
 
 
 def _least_squares(
-    bones: ChainBones, target: Array, options: Options, here: _FeasiblePose, most_steps: int = _MOST_DAMPED_STEPS
-) -> _FeasiblePose:
+    bones: ChainBones, target: Array, options: Options, here: FeasiblePose, most_steps: int = _MOST_DAMPED_STEPS
+) -> FeasiblePose:
     """Rotate bones by damped least squares until the tip is at the target or gets no nearer.
 
     After a quick step the Jacobian is updated, ``J + (dx - J dq) dq^T / (dq . dq)`` with ``dx`` the tip's change by
@@ -391,12 +288,12 @@ def _least_squares(
         if here.error <= max(_POSITION_PRECISION, 0.01 * options.tolerance) or slow == _MOST_SLOW_STEPS:
             break
         if jacobian is None:
-            jacobian, is_updated = _jacobians(bones, here)[0], False
+            jacobian, is_updated = jacobians(bones, here)[0], False
         change = jacobian.T @ (damped_inverse(jacobian @ jacobian.T, damping) @ here.residual) / beyond
         change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
         if not is_updated and here.residual @ jacobian @ change < _STILL * here.error**2:
             break
-        trial = _feasible_pose_at(bones, target, _rotated(bones, here.rotations, change.reshape(-1, 3)))
+        trial = feasible_pose_at(bones, target, rotated(bones, here.rotations, change.reshape(-1, 3)))
         if trial.error < here.error:
             slow = slow + 1 if trial.error > _SLOW_PROJECTION * here.error else 0
             is_updated = trial.error < _QUICK * here.error
@@ -413,8 +310,8 @@ def _least_squares(
 
 
 def _toward_pole_and_rotation(
-    bones: ChainBones, goals: Goals, options: Options, here: _FeasiblePose, back: float = 0.0
-) -> _FeasiblePose:
+    bones: ChainBones, goals: Goals, options: Options, here: FeasiblePose, back: float = 0.0
+) -> FeasiblePose:
     """Rotate bend and last bone to pole and rotation while the tip stays at the target, within the tolerance.
 
     With e the angles that they are off, A their Jacobian, J that of the tip, c ``_LEAST_ANGLE_DAMPING``,
@@ -429,7 +326,7 @@ def _toward_pole_and_rotation(
         here: the feasible pose to start from.
         back: largest rotation (radians) of a bone about an own axis toward the reference pose, in one step; 0 is none.
     """
-    off, damping = np.array(_angles_off(bones, goals, here.rotations)), _FIRST_DAMPING
+    off, damping = np.array(angles_off(bones, goals, here.rotations)), _FIRST_DAMPING
     within: Array | None = None
     for step in range(_ANGLE_STEPS if here.error <= options.tolerance else 0):
         angle = math.hypot(*off)
@@ -437,9 +334,9 @@ def _toward_pole_and_rotation(
         if angle <= POINTED and back == 0.0:
             break
         if within is None:
-            jacobian, left = _jacobians(bones, here)
+            jacobian, left = jacobians(bones, here)
             onto_tip = jacobian.T @ damped_inverse(jacobian @ jacobian.T, _LEAST_ANGLE_DAMPING)
-            turning = _angles_jacobian(bones, goals, here, off)
+            turning = angles_jacobian(bones, goals, here, off)
             within = turning - (turning @ onto_tip) @ jacobian
         change = -within.T @ (damped_inverse(within @ within.T, damping) @ off)
         change *= min(1.0, _LARGEST_ROTATION / (np.abs(change).max() + TINY))
@@ -448,100 +345,20 @@ def _toward_pole_and_rotation(
             break
         change = change if gains else np.zeros_like(change)
         if back > 0.0:
-            way = left.T @ _rotation_vectors(bones, here.rotations, bones.rotations)
+            way = left.T @ rotation_vectors(bones, here.rotations, bones.rotations)
             way -= onto_tip @ (jacobian @ way)
             way -= within.T @ (damped_inverse(within @ within.T, _LEAST_ANGLE_DAMPING) @ (within @ way))
             if angle <= POINTED and np.abs(way).max() <= POINTED:
                 break
             change += min(1.0, back / (np.abs(way).max() + TINY)) * way
-        trial = _feasible_pose_at(bones, goals.targets[0], _rotated(bones, here.rotations, change.reshape(-1, 3)))
+        trial = feasible_pose_at(bones, goals.targets[0], rotated(bones, here.rotations, change.reshape(-1, 3)))
         trial = _least_squares(bones, goals.targets[0], options, trial, _RETURN_STEPS)
-        trial_off = np.array(_angles_off(bones, goals, trial.rotations))
+        trial_off = np.array(angles_off(bones, goals, trial.rotations))
         if trial.error <= options.tolerance and (back > 0.0 or math.hypot(*trial_off) < POLE_GAIN * angle):
             here, off, damping, within = trial, trial_off, max(0.2 * damping, _LEAST_ANGLE_DAMPING), None
         else:
             damping = 8.0 * damping
     return here
-
-
-def _rotation_vectors(bones: ChainBones, rotations: Sequence[Quaternion], others: Sequence[Quaternion]) -> Array:
-    """Return the rotation vectors (3 F,) from own rotations to others, about each bone's own x, y and z."""
-    return np.array([part for i in bones.free for part in _rotation_vector(rotations[i].inverted() @ others[i])])
-
-
-def _angles_jacobian(bones: ChainBones, goals: Goals, pose: _FeasiblePose, off: Array) -> Array:
-    """Return the Jacobian (A, 3 F) of the A angles off, by the rotations of ``_jacobians``, toward smaller angles."""
-    if not off.size:
-        return np.empty((0, 3 * len(bones.free)))
-    columns = []
-    for i, constraints in zip(bones.free, bones.tree.constraints, strict=True):
-        own, rotations = pose.rotations[i], list(pose.rotations)
-        for axis in _AXIS_VECTORS:
-            for probe in (_DIFFERENCE, -_DIFFERENCE):
-                rotations[i] = constraints.rotation(own @ Quaternion(axis, probe), own)
-                column = (np.array(_angles_off(bones, goals, rotations)) - off) / probe
-                if constraints.allows_all or probe * (column @ off) < 0.0:
-                    break
-            columns.append(column)
-    return np.array(columns).T
-
-
-def _jacobians(bones: ChainBones, pose: _FeasiblePose) -> tuple[Array, Array]:
-    """Return the Jacobian (3, 3 F) of the tip, over chain length, by rotations of each bone about its own x, y and z.
-
-    Where limits or locks change a rotation the column is that of the rotation they leave. The rotation is in the
-    direction that brings the tip nearer to the target: a bone at its limit can rotate back. Locks and limits together
-    allow a share of it, counted from the pose itself: counted from the pose before the solve, the column was of another
-    direction, and two of 300 random chains ended up to a fifth farther from their targets.
-
-    Returns:
-        the Jacobian, and the Jacobian (3 F, 3 F) of the rotations that limits and locks leave.
-    """
-    columns, left = [], np.eye(3 * len(bones.free))
-    for number, (i, constraints) in enumerate(zip(bones.free, bones.tree.constraints, strict=True)):
-        own, tip_jacobian = pose.rotations[i], _tip_jacobian(bones, pose, i)
-        columns.append(tip_jacobian)
-        if constraints.allows_all:
-            continue
-        probes = np.where(pose.residual @ tip_jacobian < 0.0, -_DIFFERENCE, _DIFFERENCE).tolist()
-        for axis, (direction, probe) in enumerate(zip(_AXIS_VECTORS, probes, strict=True)):
-            given = constraints.rotation(own @ Quaternion(direction, probe), own)
-            # Twice the vector part is the rotation (radians); to_exponential_map() makes 0 of it in single precision.
-            w, *vector = (own.inverted() @ given)[:]
-            left[3 * number : 3 * number + 3, 3 * number + axis] = [math.copysign(2.0, w) / probe * v for v in vector]
-    return np.hstack(columns) @ left, left
-
-
-def _tip_jacobian(bones: ChainBones, pose: _FeasiblePose, i: int) -> Array:
-    """Return the Jacobian (3, 3) of the tip, over chain length, by rotations of bone i about its own x, y and z.
-
-    With the bone's matrix ``M = S R(q) D(s)``, s its scale, and the tip at p in its frame, the column of the axis e is
-    ``M D(s)^-1 (e x D(s) p)`` where all that hangs on the bone moves with it. Elsewhere it is a finite difference.
-    """
-    tip, matrix, scales = pose.tip, pose.matrices[i], np.array(bones.scales[i][:])
-    if scales.all() and i >= bones.first_carried_whole:
-        x, y, z = (scales * np.array((matrix.inverted_safe() @ Vector(tip.tolist()))[:])).tolist()
-        across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
-        made: Array = np.array(matrix.to_3x3()) @ (across / scales[:, None]) / pose.length
-        return made
-    bases = chain_bases(bones, pose.rotations)[i:]
-    parent = _parent_matrix(bones, pose.matrices, i)
-    columns = []
-    for axis in _AXIS_VECTORS:
-        bases[0] = basis_with(bones.bones[i], pose.rotations[i] @ Quaternion(axis, _DIFFERENCE), bones.scales[i])
-        matrices = [*pose.matrices[:i], *pose_matrices(bones.line[i:], bases, above=parent)]
-        columns.append((bones.tree.joints(matrices)[-1] - tip) / (_DIFFERENCE * pose.length))
-    return np.array(columns).T
-
-
-def _rotated(bones: ChainBones, rotations: Sequence[Quaternion], vectors: Array) -> list[Quaternion]:
-    """Return the own rotations of all bones with those that rotate multiplied by rotation vectors (F, 3)."""
-    rotated = list(rotations)
-    for i, row in zip(bones.free, vectors.tolist(), strict=True):
-        vector = Vector(row)
-        if vector.length > 0.0:
-            rotated[i] = rotated[i] @ Quaternion(vector.normalized(), vector.length)
-    return rotated
 
 
 def _aimed_rotations(bones: ChainBones, solution: ComponentSolution, rotations: list[Quaternion]) -> list[Quaternion]:
@@ -556,16 +373,9 @@ def _aimed_rotations(bones: ChainBones, solution: ComponentSolution, rotations: 
     for row, i in enumerate(bones.free):
         matrices = bone_matrices(bones, aimed)
         joints = [Vector(point) for point in bones.tree.joints(matrices).tolist()]
-        to_parent = parent_frame(bones.bones[i], _parent_matrix(bones, matrices, i)).inverted_safe()
+        to_parent = parent_frame(bones.bones[i], parent_matrix(bones, matrices, i)).inverted_safe()
         link = to_parent @ (joints[row + 1] - joints[row])
         desired = to_parent @ (points[row + 1] - points[row])
         if link.length > 0.0 and desired.length > 0.0:
             aimed[i] = link.rotation_difference(desired) @ aimed[i]
     return aimed
-
-
-def _parent_matrix(bones: ChainBones, matrices: Sequence[Matrix], i: int) -> Matrix | None:
-    if i > 0:
-        return matrices[i - 1]
-    above = bones.bones[0].parent
-    return above.matrix if above else None

@@ -36,7 +36,6 @@ from ..rig.snapshot import Snapshot
 from ..rig.stretched_pose import stretched_positions
 from .constraint_projection import (
     ProjectedPose,
-    feasible_pose,
     followed,
     is_as_good,
     present_pose,
@@ -44,6 +43,7 @@ from .constraint_projection import (
     projected_further,
     refined_projection,
 )
+from .feasible_pose import feasible_pose
 
 if TYPE_CHECKING:
     from bpy.types import PoseBone
