@@ -375,12 +375,14 @@ def test_without_limits_bones_stay_free(rigify: None) -> None:
     assert [limits_of(bone) for bone in armature.pose.bones] == before
 
 
-def test_hinges_off_the_axis_of_the_bend_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_knees_off_the_axis_of_their_bend_are_told(rigify: None, capfd: pytest.CaptureFixture[str]) -> None:
+    make_body(metarig("human_metarig"))
+    assert "roll" not in printed(capfd)
     for roll, is_told in ((0.0, False), (0.3, False), (0.7, True), (math.pi / 2.0, False)):
         clear_scene()
         make_body(stick_figure(roll))
         said = printed(capfd)
-        assert ("roll" in said and "LeftForeArm" in said) == is_told, (roll, said)
+        assert ("roll" in said and "LeftLeg, RightLeg" in said) == is_told, (roll, said)
 
 
 @pytest.mark.parametrize("roll", [0.0, 0.7, math.pi / 2.0])

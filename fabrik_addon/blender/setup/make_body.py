@@ -65,7 +65,7 @@ class MadeBody:
     others: tuple[str, ...]
     """The first bone of each other body of the armature."""
     off_hinges: tuple[str, ...]
-    """Bones that were made hinges about an axis that isn't that of their bend."""
+    """Shins that were made hinges about an axis that isn't that of their bend."""
 
 
 @dataclass(frozen=True)
