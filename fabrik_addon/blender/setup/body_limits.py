@@ -114,9 +114,12 @@ def _flexion_of(role: str, side: str, bone: PoseBone, hands: Container[str], for
     Fingers bend to the palm: with thumbs forward, as in a T-pose and beside the body, that is ``h x forward`` of a left
     hand, h from the hand's head to the finger's, and down where arms are stretched forward.
     """
-    hand = next((above for above in bone.bone.parent_recursive if above.name in hands), None)
-    if role != 'FINGER' or hand is None:
-        return -forward if role == 'SHIN' else forward
+    if role == 'SHIN':
+        return -forward
+    above = bone.bone.parent_recursive if role == 'FINGER' else ()
+    hand = next((each for each in above if each.name in hands), None)
+    if hand is None:
+        return forward
     along = (bone.bone.head_local - hand.head_local).normalized()
     palm = along.cross(forward)
     if palm.length < ACROSS:

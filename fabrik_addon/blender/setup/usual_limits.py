@@ -196,9 +196,7 @@ def limit_hinge_across(
     Returns:
         whether the limits were set.
     """
-    straight = before.length == 0.0 or _is_straight(before, after, toward, _most_back(joint, is_person))
-    frame, _ = _frames_at_rest(bone)
-    axis, side, cosine = _nearest(_about(frame, after, toward) if straight else _about(frame, before, after))
+    axis, side, cosine = _nearest(_bend_of(bone, toward, _most_back(joint, is_person), (before, after)))
     if cosine < ALIGNED_COSINE:
         return False
     _limit_hinge(bone, axis, side, joint)
@@ -235,7 +233,12 @@ def _nearest(about: Vector) -> tuple[int, float, float]:
     return axis, math.copysign(1.0, about[axis]), abs(about[axis])
 
 
-def _bend_of(bone: PoseBone, toward: Vector | None = None, most_back: float = 0.0) -> Vector:
+def _bend_of(
+    bone: PoseBone,
+    toward: Vector | None = None,
+    most_back: float = 0.0,
+    lines: tuple[Vector, Vector] | None = None,
+) -> Vector:
     """Return the axis, in a bone's frame, about which it is bent against its parent.
 
     The axis is ``p x y``, the product of the parent's direction and the bone's. The rest pose comes first: riggers
@@ -244,18 +247,19 @@ def _bend_of(bone: PoseBone, toward: Vector | None = None, most_back: float = 0.
     is straight at rest within ``_NEARLY_STRAIGHT``, or bent to the other side by at most ``most_back`` (radians), has
     the axis ``y x t``.
 
-    Without a direction a bone that points across its limb is bent about the product of the lines between joints: the
-    product of y axes says nothing there, and elbows had hinges along the limb.
+    A bone that points across its limb is bent about the product of the lines between joints instead, those that are
+    given, or without a direction those of ``_lines_across``: the product of y axes says nothing there, and elbows had
+    hinges along the limb.
     """
-    parent, (frame, along_parent) = bone.parent, _frames_at_rest(bone)
-    if toward is not None and _is_straight(along_parent, frame @ _BONE_AXIS, toward, most_back):
-        return _about(frame, frame @ _BONE_AXIS, toward)
-    lines = _lines_across(bone) if toward is None else None
-    bends = [] if lines is None else [_about(frame, *lines)]
-    if parent is not None:
-        for own, before in ((bone.bone.matrix_local, parent.bone.matrix_local), (bone.matrix, parent.matrix)):
-            frame = own.to_3x3().normalized()
-            bends.append(_about(frame, before.to_3x3().normalized() @ _BONE_AXIS, frame @ _BONE_AXIS))
+    frame, along_parent = _frames_at_rest(bone)
+    own = along_parent, frame @ _BONE_AXIS
+    before, after = lines = lines or (_lines_across(bone) if toward is None else None) or own
+    if toward is not None and (before.length == 0.0 or _is_straight(before, after, toward, most_back)):
+        return _about(frame, after, toward)
+    bends = [_about(frame, *each) for each in (lines, own)]
+    if bone.parent is not None:
+        shown, above = (each.matrix.to_3x3().normalized() for each in (bone, bone.parent))
+        bends.append(_about(shown, above @ _BONE_AXIS, shown @ _BONE_AXIS))
     return next((bend for bend in bends if bend.length > _STRAIGHT_HINGE), Vector((1.0, 0.0, 0.0)))
 
 
