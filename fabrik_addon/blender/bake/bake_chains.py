@@ -156,7 +156,7 @@ def _write(work: FrameRange, edit: ActionEdit, tracks: Sequence[Track], toleranc
     for name in sorted(set().union(*(track.aligned for track in tracks))):
         work.armature.data.bones[name].inherit_scale = ALIGNED
     values = {key: rows for track in tracks for key, rows in track.values.items() if key in track.changed}
-    length = max(snapshot.chain.total_length for track in tracks for snapshot in track.group.snapshots)
+    length = max(snapshot.posed.total_length for track in tracks for snapshot in track.group.snapshots)
     return key_channels(work, edit, values, length, tolerance)
 
 

@@ -22,6 +22,7 @@ from ..animation.animated_settings import animated_paths, animated_settings, che
 from ..animation.evaluated_frames import Frames
 from ..animation.fcurves import Channel
 from ..bones.rotation_channel import channel_name, has_locks, nearest_values, rotation_from, rotation_of
+from ..rig.snapshot import check_alone
 from ..solving.chain_groups import (
     Group,
     solving_order,
@@ -92,8 +93,10 @@ def take_tracks(
     paths = animated_paths(armature)
     changing = {chain.name for chain in chains if animated_settings(paths, armature, chain.name)}
     read = take_snapshots(view_layer, armature, chains)
-    for bone in (bone for snapshot in read for bone in snapshot.bones.bones):
-        check_one_mode(paths, bone)
+    for snapshot in read:
+        check_alone(snapshot)
+        for bone in snapshot.bones.bones:
+            check_one_mode(paths, bone)
     clusters = unite_chains([replace(one, influence=1.0) if one.name in changing else one for one in read])
     groups = [with_tree(group) if changing.isdisjoint(group.names) else group for group in clusters]
     return [Track(armature, group, frames, paths) for group in solving_order(groups)]

@@ -118,10 +118,10 @@ def _paths_of(chain: FabrikChain, snapshots: Sequence[Snapshot], worlds: Sequenc
         worlds: (F,) matrices from the armature's space into the world.
     """
     to_world = np.array([[row[:] for row in world.row] for world in worlds])
-    positions = np.array([snapshot.shown_positions for snapshot in snapshots])
+    positions = np.array([snapshot.posed.joints for snapshot in snapshots])
     rotations = np.array([snapshot.pose.rotations for snapshot in snapshots])
     name = f"Chain '{chain.name}': its "
-    length = snapshots[0].chain.total_length * scale_of(worlds[0])
+    length = snapshots[0].posed.total_length * scale_of(worlds[0])
     paths = []
     if not chain.use_pin:
         turned = None

@@ -171,7 +171,7 @@ def _solved(
         bound=tree.options.most_turn,
         rate=rate,
         unreached=unreached,
-        length=max(snapshot.chain.total_length for snapshot in group.snapshots),
+        length=max(snapshot.posed.total_length for snapshot in group.snapshots),
         is_deviating=not tree.bones.is_rigid or any(one.overridden or one.carried for one in group.snapshots),
     )
 
@@ -192,7 +192,7 @@ def unreached_frames(work: FrameRange, at: Frames) -> tuple[list[UnreachedFrame]
         largest = 0.0
         for one in snapshots:
             if one.name in names and one.has_position:
-                error = math.dist(one.bones.end_position[:], one.goals.targets[0]) / one.chain.total_length
+                error = math.dist(one.bones.end_position[:], one.goals.targets[0]) / one.posed.total_length
                 if error > one.options.tolerance:
                     largest = max(largest, error)
                     overridden |= {*one.overridden, *one.carried}

@@ -160,11 +160,11 @@ def _measured_by_tree(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
     that of the root bone where the pose is measured afterwards: of hips that were pulled over planted feet a distance
     that the solver had reached was reported as limited.
     """
-    longest = max((one.chain.total_length for one in snapshots), default=0.0)
+    longest = max((one.posed.total_length for one in snapshots), default=0.0)
     found = []
     for one in snapshots:
         if not one.bones.use_tail and len(one.bones.bones) == 1:
-            tolerance = one.options.tolerance * longest / one.chain.total_length
+            tolerance = one.options.tolerance * longest / one.posed.total_length
             one = replace(one, options=replace(one.options, tolerance=tolerance))
         found.append(one)
     return tuple(found)

@@ -17,7 +17,8 @@ from ..bones.armature_bones import ArmatureBones
 from ..bones.overrides import overrides_of
 from ..bones.rotation_channel import is_locked
 from ..bones.shared_joints import one_bone_per_joint
-from ..rig.chain_bones import ChainBones, ChainSpec, all_locked, chain_matrices, read_bones, read_pose
+from ..rig.chain_bones import ChainBones, ChainSpec, all_locked, read_bones
+from ..rig.posed_chain import posed_chain
 from ..rig.snapshot import Snapshot
 from ..rig.targets_and_poles import armature_to_world
 from .handles import AddedHandle, Pull
@@ -160,15 +161,13 @@ def _snapshot(body: BodyBones, bones: ChainBones, goals: Goals) -> Snapshot:
     names = {bone.name for bone in bones.bones}
     first = {bone.name for bone in one_bone_per_joint([bones.bones[i] for i in bones.free], names)}
     alone = replace(bones, free=tuple(i for i in bones.free if bones.bones[i].name in first))
-    chain, pose = read_pose(alone, chain_matrices(alone), alone.rotations)
     overridden: tuple[str, ...] = ()
     if bones.is_constrained:
         rotating = body.all_bones.chain_constraints
         overridden = overrides_of(body.all_bones.armature, bones.line, use_limits=True, rotating=rotating)
     return Snapshot(
         bones=bones,
-        chain=chain,
-        pose=pose,
+        posed=posed_chain(alone),
         goals=goals,
         options=Options(moves_root=True),
         influence=1.0,

@@ -147,7 +147,7 @@ class ChainDrag(BaseDrag):
         solved = self._solve(view_layer, goals)
         if self._target is not None:
             shown = self._shown_goals(view_layer)
-            if any(_are_apart(goals[name], other, self.snapshot.chain.total_length) for name, other in shown.items()):
+            if any(_are_apart(goals[name], other, self.snapshot.posed.total_length) for name, other in shown.items()):
                 # Constraints moved the target, or the pole follows it: the chain is solved for what Blender shows.
                 goals |= shown
                 solved = self._solve(view_layer, goals)
@@ -266,8 +266,7 @@ class ChainDrag(BaseDrag):
         self._to_armature: Matrix = armature_to_world(self.armature).inverted()
         held = self._read_held(view_layer)
         self._held_goals: dict[str, Goals] = {
-            snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.shown_positions[-1:])
-            for snapshot in held
+            snapshot.bones.chain_name: replace(snapshot.goals, targets=snapshot.posed.joints[-1:]) for snapshot in held
         }
         groups = group_chains([self.snapshot, *held, *following])
         self._groups = _moved_with(groups, frozenset({self._name, *self._following_goals}))
@@ -405,7 +404,7 @@ def _is_off(solved: SolvedChain) -> bool:
         goal = armature_of(snapshot.bones.end).pose.bones[snapshot.target_bone].head
     else:
         goal = Vector(snapshot.goals.targets[0].tolist())
-    return bool((snapshot.bones.end_position - goal).length > snapshot.options.tolerance * snapshot.chain.total_length)
+    return bool((snapshot.bones.end_position - goal).length > snapshot.options.tolerance * snapshot.posed.total_length)
 
 
 def _goals_of(chain: FabrikChain) -> list[Node]:

@@ -36,13 +36,13 @@ class POSE_OT_fabrik_compare(HasChainsMixin, Operator):
     bl_label = "Compare Solvers"
 
     def run(self, context: Context) -> None:
-        from ..rig.snapshot import take_problem
+        from ..rig.snapshot import take_unchecked
         from ..solving.compare_solvers import compare_solvers, in_text, keep_comparison
 
         armature = context.object
         (chain,) = chosen_chains(armature, only_active=True)
         context.view_layer.update()
-        compared = compare_solvers(take_problem(context.view_layer, armature, chain))
+        compared = compare_solvers(take_unchecked(context.view_layer, armature, chain))
         keep_comparison(armature, chain.name, compared)
         text = bpy.data.texts.get(TEXT_NAME) or bpy.data.texts.new(TEXT_NAME)
         text.clear()

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from mathutils import Quaternion
 
-from ...core import Array, Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
+from ...core import Chain, FabrikError, Goals, Options, Pose, StartPose, solver_for, start_from
 from ..bones.armature_bones import ArmatureBones
 from ..bones.bone_rotations import ParentFrame, bone_parent_frames, transport_in_blender
 from ..bones.overrides import is_posed_by_native_rig, overrides_of
-from .chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
+from .chain_bones import ChainBones, ChainSpec, read_bones, spec_of
 from .pole_shape_text import read_pole_shape
-from .stretched_pose import aimed_at_shown_links, shown_positions
+from .posed_chain import PosedChain, posed_chain
 from .targets_and_poles import armature_to_world, read_goals
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ class Snapshot:
     """One chain, read at one frame."""
 
     bones: ChainBones
-    chain: Chain
-    pose: Pose
-    """The pose to solve from: links of their own lengths, which point where the stretched links in Blender point."""
+    posed: PosedChain
     goals: Goals
     options: Options
     influence: float
@@ -44,8 +42,6 @@ class Snapshot:
     """Names of the bones that move when the chain does: its own and their children."""
     followed: frozenset[str]
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
-    pose_of_frames: Pose | None = None
-    """The pose with the frames and links that the bones' rotations give; None where stretch rotates no link."""
     weight: float = 1.0
     """Share of the chain where several meet."""
     is_pinned: bool = False
@@ -78,6 +74,23 @@ class Snapshot:
     def name(self) -> str:
         return self.bones.chain_name
 
+    @property
+    def chain(self) -> Chain:
+        """The core's chain.
+
+        Raises:
+            FabrikError: what is wrong with the bones; the message starts with the chain's name.
+        """
+        try:
+            return self.posed.chain
+        except FabrikError as error:
+            raise FabrikError(f"Chain '{self.name}': {error}") from error
+
+    @property
+    def pose(self) -> Pose:
+        """The pose to solve from."""
+        return self.posed.pose
+
     @cached_property
     def native(self) -> frozenset[str]:
         """Names of the bones that a native rig poses: their own rotations have no effect."""
@@ -91,17 +104,13 @@ class Snapshot:
     @cached_property
     def shown_start(self) -> StartPose:
         """The start with the frames that the bones have now."""
-        return self.start if self.pose_of_frames is None else start_from(self.chain, self.pose_of_frames)
+        frames = self.posed.pose_of_frames
+        return self.start if frames is None else start_from(self.chain, frames)
 
     @cached_property
     def parent_frames(self) -> list[ParentFrame[Quaternion]]:
         """The frames in which the own rotations of the bones that rotate are."""
         return bone_parent_frames(self.bones.tree.rotation_parents, self.shown_start.frames, self.bones.free_rotations)
-
-    @property
-    def shown_positions(self) -> Array:
-        """The joints (J, 3) with the stretch that the bones have now; those of the pose have none."""
-        return shown_positions(self.bones, self.pose.positions)
 
 
 def take_snapshot(
@@ -117,18 +126,28 @@ def take_snapshot(
         FabrikError: what is wrong with the chain or its target, or why its solver can't solve it; the message starts
             with the chain's name.
     """
-    snapshot = take_problem(view_layer, armature, settings, all_bones)
-    try:
-        solver_for(snapshot.chain, snapshot.options)
-    except FabrikError as error:
-        raise FabrikError(f"Chain '{settings.name}': {error}") from error
+    snapshot = take_unchecked(view_layer, armature, settings, all_bones)
+    check_alone(snapshot)
     return snapshot
 
 
-def take_problem(
+def check_alone(snapshot: Snapshot) -> None:
+    """Refuse a chain that can't be solved by itself.
+
+    Raises:
+        FabrikError: the chain's name, and what is wrong with its bones or why its solver can't solve it.
+    """
+    chain = snapshot.chain
+    try:
+        solver_for(chain, snapshot.options)
+    except FabrikError as error:
+        raise FabrikError(f"Chain '{snapshot.name}': {error}") from error
+
+
+def take_unchecked(
     view_layer: ViewLayer, armature: Object, settings: FabrikChain, all_bones: ArmatureBones | None = None
 ) -> Snapshot:
-    """Do as ``take_snapshot`` does for any solver, whether it can solve such a chain or not."""
+    """Do as ``take_snapshot`` does without ``check_alone``: for any solver, or for a chain that is part of a tree."""
     all_bones = all_bones or ArmatureBones(armature)
     try:
         if not math.isfinite(settings.influence):
@@ -136,15 +155,14 @@ def take_problem(
         bones = read_bones(armature, _spec_of(settings), all_bones)
         options = _options_of(settings)
         overridden = _overridden(all_bones, bones, settings.use_limits, settings.use_stretch, options.moves_root)
-        chain, pose, pose_of_frames = _poses(bones)
+        posed = posed_chain(bones)
         moving = all_bones.moving_with(bones.bones[0])
-        found = read_goals(view_layer, armature, settings, bones, pose.positions, moving)
+        found = read_goals(view_layer, armature, settings, posed, moving)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return Snapshot(
         bones=bones,
-        chain=chain,
-        pose=pose,
+        posed=posed,
         goals=found.goals,
         options=options,
         influence=settings.influence,
@@ -152,7 +170,6 @@ def take_problem(
         carried=_carried(all_bones, bones),
         moving=moving,
         followed=found.followed,
-        pose_of_frames=pose_of_frames,
         weight=settings.weight,
         is_pinned=settings.use_pin,
         target_bone=found.target_bone,
@@ -181,13 +198,14 @@ def take_bone_snapshot(
         spec = ChainSpec(f"{tip} (dragged)", tip, chain_count, use_tail, use_limits=True, still=still)
         bones = read_bones(armature, spec, all_bones)
         overridden = _overridden(all_bones, bones, use_limits=True)
-        chain, pose, _ = _poses(bones)
+        posed = posed_chain(bones)
+        end = posed.pose.positions[-1:]  # raises what is wrong with the bones
         armature_to_world(armature)
     except FabrikError as error:
         raise FabrikError(f"Bone '{tip}': {error}") from error
-    goals, moving = Goals(pose.positions[-1:]), all_bones.moving_with(bones.bones[0])
+    goals, moving = Goals(end), all_bones.moving_with(bones.bones[0])
     carried = _carried(all_bones, bones)
-    return Snapshot(bones, chain, pose, goals, Options(), 1.0, overridden, moving, frozenset(), carried=carried)
+    return Snapshot(bones, posed, goals, Options(), 1.0, overridden, moving, frozenset(), carried=carried)
 
 
 def _spec_of(settings: FabrikChain) -> ChainSpec:
@@ -227,10 +245,3 @@ def _carried(all_bones: ArmatureBones, bones: ChainBones) -> tuple[str, ...]:
         return ()
     behind = [bone for bone in bones.line[bones.free[0] + 1 :] if bones.is_still(bone)]
     return overrides_of(all_bones.armature, behind, use_limits=True, rotating=all_bones.chain_constraints)
-
-
-def _poses(bones: ChainBones) -> tuple[Chain, Pose, Pose | None]:
-    """Return a chain, the pose to solve it from and, where stretch rotates its links, that of its bones' frames."""
-    chain, pose = read_pose(bones, chain_matrices(bones), bones.rotations)
-    aimed = aimed_at_shown_links(bones, chain, pose)
-    return (chain, pose, None) if aimed is None else (chain, aimed, pose)

@@ -30,14 +30,6 @@ def stretched_positions(bones: ChainBones, root: Array, factors: Sequence[float]
     return np.array([heads[i][:] for i in (*bones.free, -1)])
 
 
-def shown_positions(bones: ChainBones, positions: Array) -> Array:
-    """Return a chain's joints (J, 3) with the stretch that its bones have now, from those without."""
-    stretch = bones.stretch
-    if stretch is None or not stretch.is_stretched:
-        return positions
-    return stretched_positions(bones, positions[0], stretch.factors)
-
-
 def aimed_at_shown_links(bones: ChainBones, chain: Chain, pose: Pose) -> Pose | None:
     """Return a chain's pose with links of their own lengths that point where the stretched links do.
 

@@ -17,7 +17,7 @@ from ..bones.overrides import overrides_of
 from ..bones.rotation_channel import is_finite, is_locked, rotation_in_armature
 from .chain_bones import ChainBones, ChainSettings, bones_of_chain
 from .dependencies import followed_bones, in_words
-from .stretched_pose import shown_positions
+from .posed_chain import PosedChain
 
 if TYPE_CHECKING:
     from bpy.types import LayerCollection, Object, PoseBone, ViewLayer
@@ -48,16 +48,14 @@ def read_goals(
     view_layer: ViewLayer,
     armature: Object,
     settings: ChainSettings,
-    bones: ChainBones,
-    positions: Array,
+    posed: PosedChain,
     moving: frozenset[str],
 ) -> ReadGoals:
     """Return a chain's goals.
 
     Args:
         view_layer: evaluated, with nothing changed since.
-        bones: the chain's.
-        positions: its joints (J, 3) without stretch; a pinned chain's target is where its end is.
+        posed: the chain; if it is pinned, its target is where its end is.
         moving: names of the bones that move when the chain does.
 
     Raises:
@@ -84,14 +82,14 @@ def read_goals(
         supporting: set[str] = set()
         if role == "target" and obj == armature and bone_name:
             target_bone = bone_name
-            supporting = _supporting_bones_that_may_move(armature, bone_name, bones)
+            supporting = _supporting_bones_that_may_move(armature, bone_name, posed.bones)
         check_independent(role, in_words(obj, bone_name), follows, moving - supporting)
         followed |= follows.keys()
         followed_otherwise |= follows.keys() - supporting
     pole = positions_world.get("pole")
     goals = goals_at(to_armature, positions_world.get("target", Vector()), pole, settings.pole_angle)
     if settings.use_pin:
-        goals = replace(goals, targets=shown_positions(bones, positions)[-1:])
+        goals = replace(goals, targets=posed.joints[-1:])
     if settings.use_rotation:
         goals = replace(goals, rotations=_desired_rotation(armature, settings))
     return ReadGoals(goals, frozenset(followed - moving), target_bone, frozenset(followed_otherwise - moving))

@@ -105,12 +105,12 @@ def _desired_placements(
     """
     snapshot = take_snapshot(view_layer, armature, chain)
     to_world = armature_to_world(armature)
-    length = snapshot.chain.total_length * scale_of(to_world)
+    length = snapshot.posed.total_length * scale_of(to_world)
     if snapshot.target_bone in snapshot.moving:
         raise FabrikError(f"Chain '{chain.name}': its target bone '{chain.subtarget}' moves with the chain itself")
     placements = []
     if not chain.use_pin:
-        tip = to_world @ Vector(snapshot.shown_positions[-1].tolist())
+        tip = to_world @ Vector(snapshot.posed.joints[-1].tolist())
         what = f"Chain '{chain.name}': its target"
         rotation = target_rotation(chain, snapshot.pose.rotations[-1]) if chain.use_rotation else None
         placements.append(_Placement(what, chain.target, chain.subtarget, length, tip, rotation))
@@ -195,7 +195,7 @@ def _are_on_one_side(snapshot: Snapshot, pole: Array, other: Array) -> bool:
 
 def bend_of(snapshot: Snapshot) -> tuple[Array, float]:
     """Return the joints that bend toward a chain's pole, and the angle that its pole shape adds to its pole angle."""
-    positions, chain = snapshot.shown_positions, snapshot.chain
+    positions, chain = snapshot.posed.joints, snapshot.chain
     if snapshot.goals.rotations is not None and len(positions) > 3:
         # The target's rotation holds the last link, so it is the links before it that bend toward the pole.
         positions, chain = positions[:-1], chain.without_tip

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ...core import SOLVERS, FabrikError, solver_for_tree
 from ..bones.armature_bones import ArmatureBones
 from ..rig.chain_bones import armature_of, check_root_moves
-from ..rig.snapshot import Snapshot, take_snapshot
+from ..rig.snapshot import Snapshot, check_alone, take_unchecked
 from .solve_tree_bones import ReadTree, take_tree
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def take_groups(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabrik
 def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:
     """Read chains, in the order given; the arguments are those of ``take_groups``.
 
+    Whether each of them can be solved by itself isn't checked yet: ``with_tree`` does that.
+
     Raises:
         FabrikError: a chain or its target can't be used, or two chains have the same name.
     """
@@ -117,7 +119,7 @@ def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[Fab
         if (count := names.count(name)) > 1:
             raise FabrikError(f"{count} chains of '{armature.name}' are named '{name}': give each a name of its own")
     all_bones = ArmatureBones(armature)
-    return [take_snapshot(view_layer, armature, chain, all_bones) for chain in chains]
+    return [take_unchecked(view_layer, armature, chain, all_bones) for chain in chains]
 
 
 def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:
@@ -218,12 +220,19 @@ def with_tree(group: Group) -> Group:
             )
     moving_roots = _moving_roots(snapshots)
     if len(snapshots) == 1 and snapshots[0].target_bone not in group.moving:
+        check_alone(snapshots[0])
         return Group(snapshots, None, moving_roots)
     try:
         solver_for_tree(snapshots[0].options)
     except FabrikError as error:
         raise FabrikError(f"Chain '{snapshots[0].name}': {error}") from error
-    return Group(snapshots, take_tree(armature_of(snapshots[0].bones.end), snapshots, moving_roots), moving_roots)
+    try:
+        tree = take_tree(armature_of(snapshots[0].bones.end), snapshots, moving_roots)
+    except FabrikError:
+        for snapshot in snapshots:
+            check_alone(snapshot)  # its error names the chain
+        raise
+    return Group(snapshots, tree, moving_roots)
 
 
 def _moving_roots(snapshots: Sequence[Snapshot]) -> tuple[PoseBone, ...]:

@@ -50,7 +50,7 @@ def outcome_of(view_layer: ViewLayer, armature: Object, solved: SolvedChain, lat
     bones = snapshot.bones
     tip = bones.end_position
     # A handle at the root of a body has no bones of its own.
-    length = (0.0 if bones.is_rigid else _length(solved, tip)) or snapshot.chain.total_length
+    length = (0.0 if bones.is_rigid else _length(solved, tip)) or snapshot.posed.total_length
     target = _target(armature, solved)
     error = math.dist(tip[:], target[:]) / length
     overridden = snapshot.overridden
@@ -196,7 +196,7 @@ def _target(armature: Object, solved: SolvedChain) -> Vector:
 
 def _is_near(solved: SolvedChain, target: Vector) -> bool:
     """Tell whether a target is within reach of a chain from where its root is now."""
-    return (target - solved.snapshot.bones.bones[0].head).length < solved.snapshot.chain.total_length
+    return (target - solved.snapshot.bones.bones[0].head).length < solved.snapshot.posed.total_length
 
 
 def _held(solved: SolvedChain) -> str:
@@ -260,14 +260,14 @@ def _rotation_error(solved: SolvedChain) -> str:
 
 def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: Vector) -> str:
     """Return in words how far the target is from the root, and how far the bones reach."""
-    chain, ring = solved.snapshot.chain, solved.snapshot.target_bone
+    length, ring = solved.snapshot.posed.total_length, solved.snapshot.target_bone
     if ring in (bone.name for bone in solved.snapshot.bones.bones):
         return f"the bones from '{ring}' on close no ring: one of them is longer than the others together"
     is_tree = bool(solved.together_with)
     root = solved.snapshot.bones.bones[0].head if is_tree else Vector(solved.snapshot.pose.positions[0].tolist())
     away = target - root
     softness, most = solved.snapshot.options.softness, solved.snapshot.options.stretch_max
-    if softness > 0.0 and chain.total_length * (1.0 - softness) < away.length <= most * chain.total_length:
+    if softness > 0.0 and length * (1.0 - softness) < away.length <= most * length:
         return f"softness keeps the tip from its target beyond {100.0 * (1.0 - softness):.3g} % of the reach"
     if not solved.snapshot.bones.is_rigid:
         return _SHEARED
@@ -277,9 +277,9 @@ def _reach(units: UnitSettings, armature: Object, solved: SolvedChain, target: V
         distance / math.hypot(*away[:]) if distance > 0.0 else abs(armature.matrix_world.determinant()) ** (1.0 / 3.0)
     )
     # A target at just the chain's length is neither side of it to rounding, but beyond the least.
-    least = 2.0 * max(chain.links) - chain.total_length
+    least = 2.0 * max(solved.snapshot.posed.links) - length
     if away.length > least:
-        bound = f"at most {length_text(units, scale * most * chain.total_length)}"
+        bound = f"at most {length_text(units, scale * most * length)}"
         if most > 1.0:
             bound += f", stretched to {100.0 * most:.4g} %"
     else:

@@ -253,7 +253,7 @@ def _posed_within_constraints(snapshot: Snapshot, goals: Goals, before: list[Qua
     shift = Vector()
     if options.moves_root:
         residual = projected.residual + Vector((goals.targets[0] - fixed_goals.targets[0]).tolist())
-        if residual.length > options.tolerance * snapshot.chain.total_length:
+        if residual.length > options.tolerance * snapshot.posed.total_length:
             shift, status = residual, Status.REACHED
     return _Posed(
         projected.rotations, projected.channels, status, projected.error, projected.iterations, stretch, shift
@@ -374,7 +374,7 @@ def _projected(
         projected = project_onto_constraints(bones, goals, options, solution, rotations)
         return refined_projection(bones, goals, options, projected), 1.0
     root, target = Vector(_point(snapshot.start.root)), Vector(goals.targets[0].tolist())
-    length, factor = snapshot.chain.total_length, float(cast(float, solution.stretch))
+    length, factor = snapshot.posed.total_length, float(cast(float, solution.stretch))
     best: ProjectedPose | None = None
     moved = Vector()
     for _ in range(_STRETCHED_PROJECTIONS):
@@ -419,11 +419,11 @@ def _present_if_as_good(
     Without that, and without the bend to the pole, a second press of Solve changed 44 of 100 random chains with locks
     and stretch, and 87 of 100 with a pole; with them 11 and 36.
     """
-    bones, options, length = snapshot.bones, snapshot.options, snapshot.chain.total_length
+    bones, options, length = snapshot.bones, snapshot.options, snapshot.posed.total_length
     factor, present = _present_factor(bones), present_pose(bones, goals)
     if present is None or factor is None:
         return found, stretch
-    residual = Vector((goals.targets[0] - snapshot.shown_positions[-1]).tolist())
+    residual = Vector((goals.targets[0] - snapshot.posed.joints[-1]).tolist())
     is_at_target = residual.length <= options.tolerance * length
     is_as_short = factor <= min(_AS_SHORT * stretch, options.stretch_max)
     # Softness stretches a chain before it is straight.

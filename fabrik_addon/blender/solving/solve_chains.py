@@ -216,7 +216,7 @@ class _Aim:
         self._left_before = self._left
         if self._snapshot.target_bone not in self._snapshot.moving:
             self._left = self._goals.targets[0] - np.array(self._snapshot.bones.end_position[:])
-        return float(np.linalg.norm(self._left)) / self._snapshot.chain.total_length
+        return float(np.linalg.norm(self._left)) / self._snapshot.posed.total_length
 
     def moved(self) -> Goals:
         """Return the chain's goals with the next target, from where its end was read last."""

@@ -173,7 +173,7 @@ def tree_goals(read: ReadTree, snapshots: Sequence[Snapshot], goals: Sequence[Go
     any_bound = any(goal.rotation_bounds is not None for goal in goals)
     bounds = [np.full(1, np.inf) if goal.rotation_bounds is None else goal.rotation_bounds for goal in goals]
     with_rotations = np.array([goal.rotations is not None for goal in goals])
-    shapes = tuple(snapshot.chain.pole_shape for snapshot in snapshots)
+    shapes = tuple(snapshot.bones.pole_shape for snapshot in snapshots)
     return Goals(
         targets=np.concatenate([goal.targets for goal in goals]),
         rotations=_stacked([goal.rotations for goal in goals], 4) if with_rotations.any() else None,

@@ -202,7 +202,7 @@ class Tree:
         return axes.take(self.structure.turning, -3)
 
     def moved(self, placed: PlacedTree, carried: tuple[NDArray[np.intp], Array], axes: Array) -> Array:
-        """Return how joints (K) move with each column (3 K, N), x, y and z after one another: ``axis x (p_k - p_b)``.
+        """Return how joints (K) move with each column (K, 3, N): ``axis x (p_k - p_b)``.
 
         ``carried`` are the rows (K, B) and (K, B, 1) of the joints in ``TreeStructure.carried``, ``axes`` (B, 3, 3).
         """
@@ -211,7 +211,7 @@ class Tree:
         lever -= placed.points.take(self.structure.turning, -2)[..., None, :, :]
         lever *= moves
         found = cross(axes.swapaxes(-1, -2)[..., None, :, :, :], lever[..., None, :])
-        rows = found.swapaxes(-1, -2).swapaxes(-2, -3).reshape(*lever.shape[:-3], 3 * len(which), 3 * lever.shape[-2])
+        rows = found.swapaxes(-1, -2).swapaxes(-2, -3).reshape(*lever.shape[:-2], 3, 3 * lever.shape[-2])
         return rows if len(self.structure.chosen) == rows.shape[-1] else rows.take(self.structure.chosen, -1)
 
 

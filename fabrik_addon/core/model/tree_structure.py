@@ -126,6 +126,12 @@ class TreeStructure:
         """(R,) the roots."""
         return np.array(self.roots, np.intp)
 
+    @cached_property
+    def shifted(self) -> Array:
+        """(J, 3, S) how each joint moves with the roots' shifts."""
+        comes_along = self.ancestry[:, self.root_rows]
+        return (comes_along[:, None, :, None] * np.eye(3)[:, None]).reshape(len(self.parents), 3, 3 * len(self.roots))
+
     # Limits
 
     @cached_property

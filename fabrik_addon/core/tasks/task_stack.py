@@ -93,15 +93,6 @@ class TaskStack:
         which, moves = self.tree.structure.carried
         return which[self.joints], moves[self.joints]
 
-    @cached_property
-    def shifted(self) -> Array:
-        """(3 K, S) how the joints move with the roots' shifts, x, y and z after one another."""
-        structure = self.tree.structure
-        comes_along = structure.ancestry[self.joints][:, structure.root_rows]
-        joints, roots = comes_along.shape
-        found = (comes_along[:, None, :, None] * np.eye(3)[:, None]).reshape(3 * joints, 3 * roots)
-        return np.broadcast_to(found, (*self.batch, *found.shape))
-
     def with_levels(self, levels: Sequence[Sequence[tuple[Task, Component]]]) -> TaskStack:
         """Return the stack of other tasks, without preferences, over the same coordinates."""
         return TaskStack(self.coordinates, levels)
@@ -171,10 +162,12 @@ class TaskStack:
     def motions(self, state: State) -> TreeMotions:
         """Return how the joints of ``joints`` move with each coordinate, and about which axes the bones rotate."""
         bone_axes = self.tree.axes(state.placed, state.limited_coordinates)
-        moved = self.tree.moved(state.placed, self.carried, bone_axes)
+        rotated = self.tree.moved(state.placed, self.carried, bone_axes)
+        count = rotated.shape[-1]
+        by_joint = np.empty((*self.batch, len(self.joints), 3, count + self.coordinates.shift_count))
+        by_joint[..., :count] = rotated
         if self.coordinates.shift_count:
-            moved = np.concatenate([moved, self.shifted], axis=-1)
-        by_joint = moved.reshape(*self.batch, len(self.joints), 3, moved.shape[-1])
+            by_joint[..., count:] = self.tree.structure.shifted[self.joints]
         return TreeMotions(state.placed, bone_axes, by_joint, self._joint_rows)
 
     def jacobian(self, state: State, motions: TreeMotions | None = None) -> Array:
