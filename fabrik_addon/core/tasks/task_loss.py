@@ -216,6 +216,8 @@ class Loss:
 
         ``2 F delta (s - 1) = 2 w r^2 / (s + 1)`` with ``s = sqrt(1 + (r / delta)^2)``, which is 1 where F is infinite.
         """
+        if not self.sizes:
+            return residual.sum(-1), residual  # a Y, whose targets are held, took 0.1 ms more without this
         squares = np.add.reduceat(residual * residual, self._starts, -1)
         roots = np.sqrt(1.0 + squares * np.square(self.weights / self.most_forces))
         found = (2.0 * self.weights * squares / (roots + 1.0)).sum(-1)
@@ -232,6 +234,8 @@ class Loss:
         the difference, and *Bake Body* used up its steps 18 degrees off.
         """
         soft, inverse_forces = self._soft
+        if not soft.size:
+            return jacobian[..., :0, :]
         pulls = np.add.reduceat(residual[..., None] * jacobian, self._starts, -2).take(soft, -2)
         pulls *= (weights.take(self._starts[soft], -1) ** 1.5 * inverse_forces)[..., None]
         return pulls
