@@ -27,7 +27,7 @@ from dataclasses import replace
 from ..math.operations import SCALAR, Vector
 from ..math.quaternions import Quaternion, conjugate, from_to, multiply, rotate
 from ..math.smooth_step import smooth_step
-from ..math.vectors import add, dot, scale, subtract
+from ..math.vectors import add, cross, dot, scale, subtract
 from ..model.tree_start import StartTree
 from ..tasks.orientation_task import OrientationTask
 from ..tasks.pole_arc import pole_arc
@@ -98,10 +98,19 @@ def kept_bends(
         if any(way[0] in above and way[-2] not in above for above in moved):
             continue
         first_bones.add(way[0])
-        task, weight = _kept_bend(start, way, subtract(target, shift), pole)
-        if weight or pole is None:  # beside a pole it mostly has none, and would cost the time of a pole
+        target = subtract(target, shift)
+        if pole is not None and _has_side(pole, start.placed.joints[way[0]], target):
+            continue
+        task, weight = _kept_bend(start, way, target, pole)
+        if weight or pole is None:  # without a weight it would cost the time of a pole
             found.append((task, weight))
     return found
+
+
+def _has_side(pole: PoleTask, root: Vector, target: Vector) -> bool:
+    """Tell whether f of ``pole_arc`` is 1 for a chord from a root to a target: nothing is left of a kept bend."""
+    aim, seen = subtract(target, root), subtract(pole.pole, root)
+    return math.hypot(*cross(aim, seen)) >= pole.fade[1] * math.hypot(*aim) * math.hypot(*seen)
 
 
 def _kept_bend(start: StartTree, way: Sequence[int], target: Vector, pole: PoleTask | None) -> tuple[PoleTask, float]:
