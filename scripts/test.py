@@ -144,7 +144,11 @@ def _find_python(version: tuple[int, int]) -> str | None:
 def _run(step: str, command: list[str], seconds: float) -> int | None:
     """Run a command with its output on the terminal; return its exit status, None if it had to be stopped."""
     print(f"\n=== {step}", flush=True)
-    process = subprocess.Popen(command, cwd=environment.ROOT, stdin=subprocess.DEVNULL, start_new_session=True)
+    # With it glibc overwrites freed memory: reading a bone that Blender has freed crashes instead of going well mostly.
+    perturbed = {**os.environ, "MALLOC_PERTURB_": "165"}
+    process = subprocess.Popen(
+        command, cwd=environment.ROOT, stdin=subprocess.DEVNULL, start_new_session=True, env=perturbed
+    )
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -212,6 +212,60 @@ def test_a_tip_of_which_a_copy_is_left_is_missing_by_its_name(copy: Callable[[],
     assert "there is no bone 'hand.L'" in rigs.error_of(bpy.ops.pose.fabrik_solve)
 
 
+@pytest.mark.parametrize("copy", [bpy.ops.armature.symmetrize, bpy.ops.armature.duplicate])
+def test_a_renamed_tip_of_which_a_copy_is_left_is_missing_by_its_new_name(copy: Callable[[], object]) -> None:
+    """The chain took the other side's foot, and solving moved that."""
+    armature = one_arm()
+    chain = rigs.add_chain(armature, "hand.L", 2)
+    rename(armature, "hand.L", "palm.L", "POSE")
+    rigs.update()
+    assert chain.tip == "palm.L"
+
+    def copy_and_delete() -> None:
+        copy()
+        made = [bone for bone in armature.data.edit_bones if bone.name in ("palm.R", "palm.L.001")]
+        made[0].tail.y += 0.5
+        armature.data.edit_bones.remove(armature.data.edit_bones["palm.L"])
+
+    edit(copy_and_delete)
+    assert chain.tip == "palm.L"
+    assert "there is no bone 'palm.L'" in rigs.error_of(bpy.ops.pose.fabrik_solve)
+
+
+def test_a_bone_with_the_old_name_of_a_tip_that_is_gone_is_not_the_tip() -> None:
+    armature = one_arm()
+    chain = rigs.add_chain(armature, "hand.L", 2)
+    rename(armature, "hand.L", "palm.L", "POSE")
+    rigs.update()
+    assert chain.tip == "palm.L"
+
+    def take_its_name() -> None:
+        bones = armature.data.edit_bones
+        bones.new("hand.L").tail = (0, 0, 1)
+        bones.remove(bones["palm.L"])
+
+    edit(take_its_name)
+    assert chain.tip == "palm.L"
+
+
+def test_a_side_that_is_made_anew_of_a_renamed_rig_has_its_tip_again() -> None:
+    armature = one_arm()
+    edit(bpy.ops.armature.symmetrize)
+    chain = rigs.add_chain(armature, "hand.R", 2)
+    for side in ("L", "R"):
+        rename(armature, f"hand.{side}", f"palm.{side}", "POSE")
+    rigs.update()
+    assert chain.tip == "palm.R"
+
+    def make_anew() -> None:
+        bones = armature.data.edit_bones
+        bones.remove(bones["palm.R"])
+        bpy.ops.armature.symmetrize()
+
+    edit(make_anew)
+    assert chain.tip == "palm.R" and "palm.R" in armature.pose.bones
+
+
 def test_a_name_that_no_bone_has_is_kept_as_it_is() -> None:
     armature = rigs.make_tail(2)
     chain = rigs.set_chain(armature, "nothing", 2, rigs.make_empty("goal"))

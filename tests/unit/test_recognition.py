@@ -504,6 +504,14 @@ def test_parts_are_in_order_and_say_which_limb() -> None:
     assert sorted(fingers) == [0, 1] and all(0.5 <= part.confidence <= 1.0 for part in parts)
 
 
+@pytest.mark.parametrize("prefix", ["c_", "x_", "X-", "c01_", "hero_"])
+def test_a_prefix_of_all_names_changes_nothing(prefix: str) -> None:
+    """A word that marks the middle elsewhere is none where sides have marks of their own."""
+    skeleton = SKELETONS["rigify_human"]
+    prefixed = replace(skeleton, names=[prefix + name for name in skeleton.names])
+    assert found(prefixed).parts == found(skeleton).parts
+
+
 def test_bad_input_is_refused_with_the_name_of_the_bone() -> None:
     with pytest.raises(FabrikError, match="no bones"):
         recognise([], [], np.zeros((0, 3)), np.zeros((0, 3)))

@@ -100,10 +100,14 @@ def _tokens(name: str) -> list[str]:
 
 
 def _without_common_prefix(lines: list[list[str]]) -> list[list[str]]:
-    """Drop the first word where nearly all names start with the same one: a character's name, for example."""
+    """Drop the first word where nearly all names start with the same one: a character's name, for example.
+
+    The mark of a side is such a word where other words are marks: ``x_hand.L``.
+    """
     firsts = Counter(line[0].lower() for line in lines if line)
     for first, count in firsts.most_common(1):
-        if count > 0.7 * len(lines) > 2 and first not in _SIDES and first not in COMMON.words:
+        is_side = first in _SIDES and not any(token.lower() in _SIDES for line in lines for token in line[1:])
+        if count > 0.7 * len(lines) > 2 and not is_side and first not in COMMON.words:
             return [line[1:] if line and line[0].lower() == first and len(line) > 1 else line for line in lines]
     return lines
 

@@ -214,7 +214,7 @@ class _Descent:
         there = self._corrected(step, self._stack.coordinates.applied(here.state, change), left, CORRECTED * gain)
         is_gain: Condition = (there.cost < here.cost) & ops.negate(self.is_done)
         less_cost = ops.maximum(here.cost - there.cost, 0.0)
-        ratio = ops.minimum(less_cost / ops.maximum(gain, 1e-300), MOST_RATIO)
+        ratio = ops.minimum(less_cost / ops.maximum(gain, 1e-200), MOST_RATIO)
         if ops.any(is_gain):
             self.here = self._chosen(is_gain, there, here)
             self.taken = ops.where(is_gain, self.taken + 1, self.taken)
