@@ -719,6 +719,19 @@ def test_legs_that_ik_constraints_move_are_no_parts_and_the_others_are_as_withou
     assert max((armature.pose.bones[tip].tail - foot).length for tip, foot in feet.items()) < 1e-3
 
 
+def test_make_body_says_where_no_handle_can_be_pulled() -> None:
+    """A human whose root was deleted is in three pieces: every pull was refused, and Make Body said nothing."""
+    armature = metarig("human_metarig")
+    made = make_body_module.make_body(armature, with_limits=True)
+    assert made.fault == ""
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones.remove(armature.data.edit_bones["spine"])
+    bpy.ops.object.mode_set(mode="POSE")
+    made = make_body_module.make_body(armature, with_limits=True)
+    assert made.fault == error_of(bpy.ops.pose.fabrik_body_pull, handle="Hand.L", position=(0.5, 0.0, 1.0))
+    assert "have no bone in common" in made.fault
+
+
 def test_a_generated_rig_has_a_body_of_its_fk_controls(rigify: None) -> None:
     """Constraints own the bones that deform: they follow the FK controls where the rig's switches say so."""
     armature = generated_rig("basic_human_metarig", ik_fk=0.0)

@@ -214,6 +214,17 @@ def _with_a_link(body: BodyBones, snapshots: Sequence[Snapshot]) -> Sequence[Sna
     return snapshots if other is None else [*snapshots, without_task(body, other.name, other)]
 
 
+def fault_of_handles(armature: Object) -> str:
+    """Return why no handle of a body can be pulled while the others are held; empty where they can."""
+    held = [handle for handle in body_of(armature).handles if is_held(handle)]
+    try:
+        if held:
+            _common_root(armature, [handle_bone(armature, handle) for handle in held])
+    except FabrikError as error:
+        return str(error)
+    return ""
+
+
 def _common_root(armature: Object, bones: Sequence[PoseBone]) -> PoseBone:
     """Return the last bone that all handles and the hips hang on, or one above it that isn't connected to its parent.
 

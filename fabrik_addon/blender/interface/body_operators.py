@@ -74,6 +74,8 @@ class _RecogniseMixin:
                 {'WARNING'},
                 f"The rig follows the body's controls with IK_FK at 1: set it on {listed(made.switches)}",
             )
+        if made.fault:
+            report(self, {'WARNING'}, made.fault)
 
 
 class POSE_OT_fabrik_body_add(_RecogniseMixin, ReportErrorsMixin, Operator):

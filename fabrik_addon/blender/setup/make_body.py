@@ -16,6 +16,7 @@ from ...core.body.part import Recognition, Role
 from ...core.body.posture import HELD, PINNED
 from ..bodies.body_directions import keep_directions
 from ..bodies.body_look_at import LOOK_SETTINGS
+from ..bodies.body_snapshots import fault_of_handles
 from ..bodies.part_ends import ends_at_rest, tail_at_rest
 from ..bones.overrides import bones_with_overrides
 from ..bones.rotation_channel import is_locked
@@ -66,6 +67,8 @@ class MadeBody:
     """The first bone of each other body of the armature."""
     off_hinges: tuple[str, ...]
     """Shins that were made hinges about an axis that isn't that of their bend."""
+    fault: str
+    """Why no handle can be pulled; empty where they can."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
         tuple(bone.name for bone in bones if bone.get(_SWITCH, 1.0) < 1.0) if are_controls else (),
         others,
         tuple(off_hinges),
+        fault_of_handles(armature),
     )
 
 
