@@ -215,6 +215,17 @@ def test_near_the_turned_point_the_mouse_says_nothing() -> None:
     assert abs(pointer.angle() - 0.2) < 1e-6
 
 
+@pytest.mark.parametrize("begin", [(0.0, 0.0), (-5.0, 0.0), (-9.0, 2.0)])
+def test_a_turn_that_begins_inside_a_handle_does_not_jump(begin: tuple[float, float]) -> None:
+    """The same way of the mouse out of a handle turned a hand by 3 degrees or by 145, by where it began."""
+    center = view().pixel_of(Vector((0.0, 0.0, 0.0)))
+    assert center is not None
+    pointer = TurnPointer(view(), center + Vector(begin), Vector((0.0, 0.0, 0.0)), Matrix.Identity(3))
+    for way in ((6.0, 5.0), (30.0, 25.0), (60.0, 50.0)):
+        pointer.set_mouse(center + Vector(begin) + Vector(way), False)
+    assert abs(math.degrees(pointer.angle())) < 15.0
+
+
 def test_the_header_says_angle_and_axis(human: Object) -> None:
     session = BodyTurn(bpy.context.view_layer, human, "Head")
     pointer = TurnPointer(view(), Vector((0.0, 0.0)), session.start_position, session.axes)

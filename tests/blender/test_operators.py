@@ -584,6 +584,32 @@ def test_snapping_leaves_a_pole_where_its_chain_bends_toward_it(as_bones: bool) 
         assert pole.location[:] == place
 
 
+@pytest.mark.parametrize("pole_angle", [0.0, 2.0])
+@pytest.mark.parametrize("how", ["snap", "drag"])
+def test_a_pole_stays_on_its_side_of_a_chain_that_is_stretched_straight(how: str, pole_angle: float) -> None:
+    """It went to the side of the first bone's X axis, and the elbow bent the other way as the target came back."""
+    armature = make_tail(2)
+    chain = add_chain(armature, "bone1", 2, create_pole=True)
+    pole = Vector((0.3, -1.5, 0.8))
+    chain.pole_target.location, chain.pole_angle = pole, pole_angle
+    elbow = armature.pose.bones["bone1"]
+    for target in ((0.3, 0.2, 1.4), (1.0, 1.0, 4.0)):
+        chain.target.location = target
+        update()
+        assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+        if chain.status == "REACHED":
+            bent = elbow.head.copy()
+    if how == "snap":
+        assert bpy.ops.pose.fabrik_snap_target() == {"FINISHED"}
+    else:
+        assert bpy.ops.pose.fabrik_drag(bone="bone1", position=(1.5, 1.0, 4.0)) == {"FINISHED"}
+    assert (chain.pole_target.matrix_world.translation - pole).length < 1e-4
+    chain.target.location = (0.3, 0.2, 1.4)
+    update()
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
+    assert chain.status == "REACHED" and (elbow.head - bent).length < 1e-4
+
+
 @pytest.mark.parametrize("role", ["target", "pole"])
 @pytest.mark.parametrize("how", ["itself", "parent", "constraint"])
 def test_a_goal_with_which_the_armature_moves_is_not_moved(posed: Object, role: str, how: str) -> None:

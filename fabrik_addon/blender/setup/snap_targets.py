@@ -162,7 +162,7 @@ def _move(placement: _Placement, armature: Object) -> list[tuple[Object | PoseBo
 
 
 def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
-    """Return the desired position (3,) of a chain's pole: the present one, if the chain bends toward that.
+    """Return the desired position (3,) of a chain's pole: the present one, if the chain bends toward it or is straight.
 
     Else, or where the pole is nearer than ``_NEAREST_POLE``, it is in the plane of the bend, at the present distance
     from the line from root to tip, or at ``POLE_DISTANCE``.
@@ -181,7 +181,7 @@ def _pole(snapshot: Snapshot, pole_angle: float) -> Array:
     distance = np.linalg.norm(to_pole - along * (to_pole @ along)) - height
     share = float(distance / np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
     pose = Pose(positions, snapshot.pose.rotations)
-    place = pole_for(pose, share if share > _NEAREST_POLE else POLE_DISTANCE, pole_angle + shape_angle)
+    place = pole_for(pose, POLE_DISTANCE, pole_angle + shape_angle, present)
     return present if share > _NEAREST_POLE and _are_on_one_side(snapshot, place, present) else place
 
 

@@ -6,8 +6,9 @@ A chain that is solved with these poles keeps its poses.
 
 The side of a frame is the direction of its bend (``goals.pole.bend_direction``). In frames where the chain is straight
 the side of the frame before is carried along with the first bone. Frames before the first bend take the side of that
-bend, carried back to the first frame; if the chain is straight in all frames, the side is the +X axis of the first
-bone.
+bend, carried back to the first frame; if the chain is straight in all frames, the side is the pole's own in the first
+frame: a straight chain says nothing against it. Where the pole is on the chain's line, too, it is the +X axis of the
+first bone.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,11 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
     shapes, (length, *_) = zip(*map(joints_from_root, poses.positions), strict=True)
     bends = [_line_and_bend(points) for points in shapes]
     first = next(((number, bend) for number, (_, bend) in enumerate(bends) if bend is not None), None)
-    side = x_axis(frames[0]) if first is None else _carried(first[1], frames[first[0]], frames[0])
+    seen = tuple(((np.asarray(pole) - poses.positions[0, 0]) / length).tolist())
+    if first is not None:
+        side = _carried(first[1], frames[first[0]], frames[0])
+    else:
+        side = rotate_pole(SCALAR, rejection(seen, bends[0][0]), bends[0][0], pole_angles[0])
     poles = np.empty((len(shapes), 3))
     for number, (points, (along, bend)) in enumerate(zip(shapes, bends, strict=True)):
         frame = frames[number]
@@ -56,8 +61,7 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
         inner = points[1:-1] or points
         height = max(float(dot(joint, side)) for joint in inner)
         if number == 0:
-            offset = rejection(tuple(((np.asarray(pole) - root) / length).tolist()), along)
-            own = float(norm(SCALAR, offset)) - height
+            own = float(norm(SCALAR, rejection(seen, along))) - height
             distance = own if own > LEAST_POLE_DISTANCE else distance
         middle = sum(dot(joint, along) for joint in inner) / len(inner)
         beside = combination(middle, along, height + distance, side)
@@ -66,13 +70,14 @@ def steady_poles(poses: Pose, pole: Array, distance: float, pole_angles: Sequenc
     return poles
 
 
-def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0) -> Array:
+def pole_for(pose: Pose, distance: float, pole_angle: float = 0.0, pole: Array | None = None) -> Array:
     """Return a pole (3,) that leaves one pose as it is: in the plane of its bend, on the side to which it bends.
 
-    The distance is as of ``steady_poles``, the pole angle in radians.
+    The distance is as of ``steady_poles``, the pole angle in radians; a pole that there is already keeps its distance,
+    and of a straight chain its side.
     """
     poses = Pose(pose.positions[None], pose.rotations[None])
-    return steady_poles(poses, pose.positions[0], distance, [pole_angle])[0]
+    return steady_poles(poses, pose.positions[0] if pole is None else pole, distance, [pole_angle])[0]
 
 
 def _line_and_bend(points: Sequence[Vector]) -> tuple[Vector, Vector | None]:
