@@ -16,9 +16,9 @@ from .mouse_to_world import PRECISE_FACTOR, Lock, NumberInput, next_lock
 from .view_projection import View
 
 _LEAST_POINTER_RADIUS = 20.0
-"""Distance of the mouse from the turned point, in pixels, below which its direction says nothing: the radius of a handle
-and a little more. A turn mostly begins inside a handle: with 4 the same way of the mouse out of it turned a hand by 3 or
-by 145 degrees."""
+"""Distance of the mouse from the turned point, in pixels, below which its direction says nothing: the radius of a
+handle, and a little more. A turn mostly begins inside a handle: with 4 the same way of the mouse out of it turned a
+hand by 3 or by 145 degrees."""
 
 
 class TurnPointer:
