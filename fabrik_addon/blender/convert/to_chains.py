@@ -273,7 +273,8 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
     if constraint.pole_target is not None:
         start = start_of(armature, _spec_of(bone, constraint))
         chain.pole_angle = from_blender(start, constraint.pole_angle)
-    settings.active_index = len(settings.chains) - 1
+    if chain.enabled:
+        settings.active_index = settings.chains.find(chain.name)
     return chain
 
 
