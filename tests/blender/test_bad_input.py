@@ -650,7 +650,7 @@ def test_an_object_that_is_small_is_not_scaled_to_nothing(rig: Object) -> None:
 def test_all_chains_switched_off(rig: Object) -> None:
     for chain in rig.fabrik.chains:
         chain.enabled = False
-    assert error_of(bpy.ops.pose.fabrik_solve) == "All chains of 'Rig' are disabled"
+    assert error_of(bpy.ops.pose.fabrik_solve) == "All chains of 'Rig' are disabled: enable one in the list"
     assert bpy.ops.pose.fabrik_solve(only_active=True) == {"FINISHED"}
 
 

@@ -70,6 +70,8 @@ def find_handle(armature: Object, name: str) -> FabrikHandle:
             raise FabrikError(f"'{armature.name}' has no body: press Make Body first")
         if not name:
             raise FabrikError("Select a bone with a handle")
+        if name in armature.pose.bones:
+            raise FabrikError(f"Bone '{name}' has no handle: select one that has, or press Add Handle")
         raise FabrikError(f"The body of '{armature.name}' has no handle '{name}'")
     return handle
 

@@ -14,7 +14,7 @@ from ...core import FabrikError
 from ..rig.library_items import require_own_item
 from ..rig.properties import chosen_chains, settings_of, shown_armature
 from ..rig.wording import counted
-from ..translation.messages import report
+from ..translation.messages import in_interface, report
 from .frame_range_mixin import FrameRangeMixin
 from .operator_mixins import (
     AsBonesMixin,
@@ -31,7 +31,7 @@ from .operator_mixins import (
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import OperatorReturnItems
-    from bpy.types import Context, Event, Object
+    from bpy.types import Context, Event, Object, OperatorProperties
 
 
 class POSE_OT_fabrik_chain_add(AsBonesMixin, ReportErrorsMixin, Operator):
@@ -145,6 +145,11 @@ class POSE_OT_fabrik_solve(GoalOrPoseModeMixin, Operator):
 
     bl_idname = "pose.fabrik_solve"
     bl_label = "Solve"
+
+    @classmethod
+    def description(cls, _context: Context, properties: OperatorProperties) -> str:
+        """Return the tooltip of a button for the active chain alone; of another one, the class's."""
+        return in_interface("Pose the bones of the active chain alone") if properties.only_active else ""
 
     def run(self, context: Context) -> None:
         from ..solving.solve_chains import solve_chains

@@ -417,7 +417,7 @@ def chosen_chains(armature: Object, only_active: bool) -> list[FabrikChain]:
         return [chain]
     chains = [chain for chain in settings_of(armature).chains if chain.enabled]
     if not chains:
-        raise FabrikError(f"All chains of '{armature.name}' are disabled")
+        raise FabrikError(f"All chains of '{armature.name}' are disabled: enable one in the list")
     return chains
 
 
