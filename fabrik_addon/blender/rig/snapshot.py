@@ -39,15 +39,15 @@ class Snapshot:
     overridden: tuple[str, ...]
     """What changes the bones after their channels: "bone 'x' (constraint 'y')"."""
     moving: frozenset[str]
-    """Names of the bones that move when the chain does: its own and their children."""
+    """Names of the bones that move when the chain does: its own and all bones below them."""
     followed: frozenset[str]
     """Names of the armature's bones that the chain's target or pole follows; none that move with the chain."""
     weight: float = 1.0
-    """Share of the chain where several meet."""
+    """Of the chain's target, beside the targets of the other chains of a tree."""
     is_pinned: bool = False
     """Whether its end is held where it is, before the targets of others."""
     is_led: bool = False
-    """Whether a pinned end has a target all the same: a body's handle that is pulled, or follows an object."""
+    """Whether it is that of a body's handle that is pulled or follows an object: pinned or not, it has a target."""
     has_position: bool = True
     """Whether the end has a target: a handle of a body may hold a rotation alone."""
     priority: int = 0
@@ -55,9 +55,9 @@ class Snapshot:
     target_bone: str = ""
     """Name of the bone of the same armature whose head is the target: in the chain's own tree both ends move."""
     carried: tuple[str, ...] = ()
-    """What rotates locked bones of the chain behind the first bone that rotates, as in ``overridden``.
+    """What rotates bones that don't rotate by themselves, below the first one that does, as in ``overridden``.
 
-    The solver has these bones rigid with those before them. Where the constraints agree, nothing is wrong.
+    The solver has these bones rigid with those above them: nothing is wrong where constraints don't rotate them.
     """
     followed_otherwise: frozenset[str] = frozenset()
     """The bones of ``followed`` without the target bone and its parents, where these may move with the chain."""

@@ -65,8 +65,8 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         up: direction in armature space from its feet to its head.
 
     Returns:
-        the names of the shins whose hinges are off the axis of their bend (``limit_joint``). Arms swivel about it, and
-        those of the fingers of Rigify's human are up to 37 degrees off.
+        the names of the shins whose hinges are off the axis of their bend (``limit_joint``). Forearms, whose arms
+        swivel, and fingers, whose hinges are up to 37 degrees off in Rigify's human, aren't among them.
     """
     body = body_of(armature)
     given = json.loads(body.given_limits or "{}")
@@ -92,7 +92,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         shared_by = counts[joint] if is_ball and joint in _WHOLES else 1
         with kept_in_override(bone):
             if link is not None and not points_along(bone, link):
-                # Limits of a ball joint's swing wouldn't be the limb's. Without those of a hinge knees bent backward.
+                # A swing of the bone isn't a swing of its link: of these joints hinges alone are limited.
                 is_given = joint in HINGES and limit_hinge_across(
                     bone, joint, link_before(bone), link, toward, is_person
                 )
@@ -109,7 +109,7 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
 
 
 def _flexion_of(role: str, side: str, bone: PoseBone, hands: Container[str], forward: Vector, up: Vector) -> Vector:
-    """Return the direction in armature space to which a straight hinge bends: knees backward, elbows forward.
+    """Return the direction in armature space to which a straight hinge bends: shins to the back, forearms to the front.
 
     Fingers bend to the palm: with thumbs forward, as in a T-pose and beside the body, that is ``h x forward`` of a left
     hand, h from the hand's head to the finger's, and down where arms are stretched forward.

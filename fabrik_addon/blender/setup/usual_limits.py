@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 HINGES = {'ELBOW': 150.0, 'KNEE': 150.0, 'FINGER': 110.0}
-"""Range of a hinge joint in degrees, from the straight joint to its full bend; the other two axes are locked."""
+"""Range of a hinge joint in degrees, from the bone at rest, which is nearly straight in usual rigs; the other two axes
+are locked."""
 
 BALLS = {
     'SHOULDER': (90.0, 70.0),
@@ -83,7 +84,7 @@ MOST_SWING = 160.0
 steps of a body's descent ended in a matrix that wasn't positive definite."""
 
 ACROSS = 0.5
-"""Sine of the angle between a bone and the direction of its flexion below which the bone doesn't swing there."""
+"""Sine of the angle between a bone and a direction of flexion below which no limit of a swing is set."""
 
 ALIGNED_COSINE = math.cos(math.radians(20.0))
 """Cosine of the angle between an axis of a bone and a direction from which on the axis stands for the direction."""
@@ -100,7 +101,8 @@ HYPEREXTENDED = math.radians(15.0)
 """Bend at rest up to which a person's elbow or knee that is bent to the other side counts as straight.
 
 Knees and elbows of many people are hyperextended by 5 to 10 degrees, and so are those of rigs whose joint was placed a
-little behind the line. Taken for the side to which the joint bends, 7 degrees made knees bend backward by up to 110.
+little behind the line. Taken for the side to which the joint bends, 7 degrees made knees bend the wrong way by up to
+110.
 """
 
 _HYPEREXTENSIBLE = {'ELBOW', 'KNEE'}

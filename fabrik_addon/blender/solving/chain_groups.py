@@ -3,9 +3,9 @@
 """READ: which chains are solved as one problem, and in which order the groups of them are solved.
 
 Chains belong together, as one tree, where they share bones, where the root of one moves with a bone of the other, or
-where the target of one is a bone that the other moves. A chain doesn't join the tree with which its root moves, and is
-solved after it, where its target follows that tree; where its solver solves no trees, or isn't the tree's; where it
-stretches; and where it has no influence.
+where the target of one is a bone that the other moves. A chain whose target follows the tree with which its root moves
+is solved after that tree. A chain is alone where its solver solves no trees, where it stretches, and where it has no
+influence; chains with other solvers are other trees.
 
 Groups are solved one after another: the root and the goals of a group depend on bones of earlier groups only, and the
 group is read anew once those are written.
@@ -35,7 +35,7 @@ class Group:
     """Chains of an armature that are solved as one problem."""
 
     snapshots: tuple[Snapshot, ...]
-    """One for each chain, in the order of their bones in the armature."""
+    """One for each chain, in the order of their ends in the hierarchy (``order_of_tip``)."""
     tree: ReadTree | None = None
     """Of several chains, or of one that reaches for a bone of its own; None for one chain otherwise."""
     moving_roots: tuple[PoseBone, ...] = ()
@@ -54,12 +54,12 @@ class Group:
 
     @cached_property
     def bones(self) -> frozenset[str]:
-        """Names of the bones that may rotate."""
+        """Names of the chains' bones."""
         return frozenset(bone.name for snapshot in self.snapshots for bone in snapshot.bones.bones)
 
     @cached_property
     def moving(self) -> frozenset[str]:
-        """Names of the bones that move when the group does: its own and their children."""
+        """Names of the bones that move when the group does: its own and all bones below them."""
         return frozenset().union(*(snapshot.moving for snapshot in self.snapshots))
 
     @cached_property

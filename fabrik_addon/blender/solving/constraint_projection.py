@@ -4,12 +4,14 @@
 
 The solver takes every bone for a rigid link with a ball joint, perhaps within limits. Where a bone isn't, its channels
 give another rotation or another length than the solver found, and the tip is off its target. (Where two locks at 0
-leave a hinge, that is a limit to the solver, and the pose isn't projected: ``rotates_freely``.) So, in this order:
+leave a hinge, that is a limit to the solver, and for a position alone the pose isn't projected: ``rotates_freely``.)
+So, in this order:
 
-1. Links of bones that aren't rigid are aimed at the solution's, each in its parent frame.
-2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations: ``dq = J^T (J J^T + d I)^-1 r``,
-   with ``r`` the position residual over chain length and ``J`` by finite differences through the feasible channels
-   (``feasible_pose``), so that it is 0 for what is locked. Skipped where the error is rounding.
+1. Where a bone isn't rigid, all links are aimed at the solution's, each in its parent frame.
+2. Damped least squares (Levenberg 1944, Marquardt 1963) on the bones' own rotations:
+   ``dq = J^T (J J^T + lambda I)^-1 r``, with ``r`` the position residual over chain length and ``J`` the tip's Jacobian
+   times that of the feasible channels (``feasible_pose``), so that it is 0 for what is locked. Skipped where the error
+   is rounding.
 3. Where the tip is at the target: damped least squares on the angles that bend and last bone are off pole and
    rotation (``angles_off``), in the null space of the tip's Jacobian (Liegeois 1977).
 4. If the pose of steps 1 to 3 isn't nearer than the present pose (``_is_nearer``), the present pose is kept, or where
@@ -74,7 +76,7 @@ _QUICK = 0.5
 """Ratio of the error after a step to that before, below which the next step's Jacobian isn't computed but updated."""
 
 _STILL = 1e-5
-"""Share of the squared error that a step takes away by its Jacobian, below which no step brings the tip nearer."""
+"""``r.(J dq)`` over ``|r|^2``, with the Jacobian of the pose itself, below which no step brings the tip nearer."""
 
 _FURTHER_PROJECTIONS = 8
 """Further projections toward pole and rotation, at most, each from the solution of another solve."""
@@ -83,20 +85,21 @@ _ANGLE_STEPS, _RETURN_STEPS = 12, 3
 """Steps toward pole and rotation, at most, and those that bring the tip back to the target after each."""
 
 _STEPS_BACK = 3
-"""Steps, at most, that also go back toward the reference pose, without pole and rotation; with these it is one step.
+"""Steps, at most, that also go back toward the reference pose, of a chain without pole and rotation; else it is one.
 
 With one, 11 of 28 random chains with locks that were dragged out and back had poses more than 0.1 degrees apart, with
 three six; with a pole 15 of 33 had either way."""
 
 _LEAST_ANGLE_DAMPING = 1e-6
-"""Least damping d of a step toward pole and rotation; that of ``J J^T`` in the projector onto the null space of J."""
+"""Least lambda of a step toward pole and rotation, lambda of a step back toward the reference pose, and that of
+``J J^T`` in the projector onto the null space of J."""
 
 _LARGEST_ROTATION = 0.6
-"""Rotation (radians) of one bone in one step, at most: over larger ones the Jacobian isn't constant, and with half of
-it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
+"""Rotation (radians) about one axis in one step, at most: over larger ones the Jacobian isn't constant, and with half
+of it the steps of 30 sheared chains ended 1.07 times as far from their targets."""
 
 _FIRST_DAMPING, _LEAST_PROJECTION_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
-"""``d``: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else
+"""lambda: at first, at least, at most. It is divided by 5 after a step that brings the tip nearer, else
 multiplied by 8 and the step is tried again from the same pose."""
 
 
@@ -112,7 +115,7 @@ class ProjectedPose:
     """Distance from tip to target over chain length."""
     iterations: int
     status: int
-    """Of the last solve."""
+    """Of the last solve; ``Status.REACHED`` of a pose that no solve has led to."""
     residual: Vector
     """From the tip to the target, in armature space."""
 
@@ -273,10 +276,10 @@ def _least_squares(
     """Rotate bones by damped least squares until the tip is at the target or gets no nearer.
 
     After a quick step the Jacobian is updated, ``J + (dx - J dq) dq^T / (dq . dq)`` with ``dx`` the tip's change by
-    the step (Broyden 1965): by finite differences it costs as much as 3 F steps of F bones.
+    the step (Broyden 1965): to compute it takes the feasible channels of every bone once about each of its axes.
 
-    Toward a target beyond reach, d lengths of the chain from its root, a step is divided by d: where a taut chain turns
-    about its root, the squared error's second derivative is d times ``J^T J``. Whole steps swung to and fro about the
+    Toward a target beyond reach, s lengths of the chain from its root, a step is divided by s: where a taut chain turns
+    about its root, the squared error's second derivative is s times ``J^T J``. Whole steps swung to and fro about the
     nearest place until they counted as slow: a second press of Solve turned a bone with a locked axis by up to 26
     degrees.
     """

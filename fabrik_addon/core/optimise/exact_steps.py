@@ -42,7 +42,7 @@ most 0.57, what wasn't met 0.44 to 1.06 (4141 poses). Without ``Firmness.ends_ea
 trees without pins converge in them, and jump where they are left out."""
 
 EXACT_STEPS = 20
-"""Steps at most of each of the two descents that meet the first level and the floor task at the end. With 10 a foot
+"""Steps of ``meet_slowly`` at most. With 10 a foot
 that was dragged into the floor came 5e-4 of the height below it, with 20 4e-5."""
 
 
@@ -55,7 +55,7 @@ def meet_all(
     to the residual (``MEETING_DAMPING``): the nearest state in the metric W^-1 but for the curvature of the tasks.
 
     Args:
-        is_strict: whether lambda is that of met tasks in all steps: then all is met, or the state isn't taken.
+        is_strict: whether lambda is that of met tasks in all steps: the caller takes the state only if all is met.
         ends_early: whether no more steps are taken where two leave more than ``PROMISING`` of the residual.
     """
     ops, state, residual = stack.ops, start, stack.residual(start)

@@ -28,8 +28,8 @@ from .held_descent import TREE_STEPS, Ended
 from .weighted_descent import FAR, NEAR, Beginning, least_cost
 
 SHORT_STEP = 0.2
-"""Largest change of a coordinate, in radians or the tree's units, that counts as short: what a model lacks is quadratic
-in the change."""
+"""Largest difference of a coordinate from the reference pose, in radians or the tree's units, that ``FEW_STEPS`` may
+lead to: what their models lack is quadratic in it."""
 
 FEW_STEPS = 8
 """Trials in which a descent that is said to begin far from a solution may converge near its beginning: in a press of

@@ -82,7 +82,7 @@ def problem_of_goals(start: StartTree, goals: Goals, options: Options) -> TreePr
     ]
     kept: list[tuple[PoleTask, float]] = []
     if not chain.is_plain and goals.priorities is None:
-        kept = kept_bends(start, positions, rotations.values(), poles.values(), pinned, options.moves_root)
+        kept = kept_bends(start, positions, rotations.values(), poles, pinned, options.moves_root)
     problem = TreeProblem(
         start=start,
         uneased=uneased,

@@ -3,7 +3,7 @@
 """Chains of a tree that keep the plane in which they bend, as a chain by itself does.
 
 The posture task alone doesn't hold a bend: where a foot of Rigify's human is led up and forward by 0.3 m, without
-limits and poles, thigh and foot rotate less in all with the knee bent backward than with the knee bent forward.
+limits and poles, thigh and foot rotate less in all with the knee bent to the wrong side than to its own.
 
 So the direction in which such a chain bends in the pose at hand, across its chord from root to tip, is carried along by
 the shortest rotation from the chord to the line from the root to where the tip is brought: for one pose at hand, a
@@ -21,7 +21,7 @@ chain that bends away from its pole in the pose at hand keeps nothing. Without p
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..math.operations import SCALAR, Vector
@@ -60,7 +60,7 @@ def kept_bends(
     start: StartTree,
     positions: Sequence[PositionTask],
     rotations: Iterable[OrientationTask],
-    poles: Iterable[PoleTask],
+    poles: Mapping[int, PoleTask],
     pinned: Sequence[bool],
     moves_root: bool,
 ) -> list[tuple[PoleTask, float]]:
@@ -73,7 +73,7 @@ def kept_bends(
     Args:
         positions: position task of each effector.
         rotations: those of bones whose whole frames are goals hold these bones.
-        poles: the chains' own pole tasks; one is that of each chain which begins with its first bone.
+        poles: the chains' own pole tasks, by effector; one is that of each chain which begins at the same joint.
         pinned: which effectors are pinned.
         moves_root: whether roots move: then they are expected to move by the mean way of the pins (``_mean_shift``).
     """
@@ -83,7 +83,8 @@ def kept_bends(
     ]
     oriented = {task.bone: task.frame for task in rotations if task.axis is None}
     shift = _mean_shift(start, positions, pinned) if moves_root else (0.0, 0.0, 0.0)
-    pole_of, first_bones = {pole.joints[0]: pole for pole in poles}, set[int]()
+    pole_of = {start.chain.start_joints[number]: pole for number, pole in poles.items()}
+    first_bones = set[int]()
     ends = zip(start.chain.start_joints, positions, strict=True)
     for begin, position in sorted(ends, key=lambda end: end[1].joint):
         if position.target is None:
@@ -98,10 +99,10 @@ def kept_bends(
         if any(way[0] in above and way[-2] not in above for above in moved):
             continue
         first_bones.add(way[0])
-        target = subtract(target, shift)
-        if pole is not None and _has_side(pole, start.placed.joints[way[0]], target):
+        root = add(start.placed.joints[way[0]], shift)
+        if pole is not None and _has_side(pole, root, target):
             continue
-        task, weight = _kept_bend(start, way, target, pole)
+        task, weight = _kept_bend(start, way, root, target, pole)
         if weight or pole is None:  # without a weight it would cost the time of a pole
             found.append((task, weight))
     return found
@@ -113,12 +114,13 @@ def _has_side(pole: PoleTask, root: Vector, target: Vector) -> bool:
     return math.hypot(*cross(aim, seen)) >= pole.fade[1] * math.hypot(*aim) * math.hypot(*seen)
 
 
-def _kept_bend(start: StartTree, way: Sequence[int], target: Vector, pole: PoleTask | None) -> tuple[PoleTask, float]:
-    """Return the pole task of a chain with its weight, which may be 0."""
+def _kept_bend(
+    start: StartTree, way: Sequence[int], root: Vector, target: Vector, pole: PoleTask | None
+) -> tuple[PoleTask, float]:
+    """Return the pole task of a chain with its weight, which may be 0; its root is expected to move to ``root``."""
     task = PoleTask(way, target, 0.0, POLE_ROUNDING)
     bend, deviation = task.deviations(start.placed)
-    root, bent = start.placed.joints[way[0]], task.arc(start.placed).bend
-    aim = subtract(target, root)
+    bent, aim = task.arc(start.placed).bend, subtract(target, root)
     distance = math.hypot(*aim)
     if min(bend, float(bent.chord), distance) <= NO_BEND:
         return task, 0.0
