@@ -719,6 +719,16 @@ def test_legs_that_ik_constraints_move_are_no_parts_and_the_others_are_as_withou
     assert max((armature.pose.bones[tip].tail - foot).length for tip, foot in feet.items()) < 1e-3
 
 
+@pytest.mark.parametrize("handle", ["Hips", "Hand.L"])
+def test_a_root_without_a_size_is_named(handle: str) -> None:
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.pose.bones["spine"].scale = (0.0, 0.0, 0.0)
+    update()
+    error = error_of(bpy.ops.pose.fabrik_body_pull, handle=handle, position=(0.1, 0.0, 1.0))
+    assert error.startswith(f"Handle '{handle}': bone 'spine' has no length")
+
+
 def test_make_body_says_where_no_handle_can_be_pulled() -> None:
     """A human whose root was deleted is in three pieces: every pull was refused, and Make Body said nothing."""
     armature = metarig("human_metarig")

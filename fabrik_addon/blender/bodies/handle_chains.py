@@ -160,14 +160,15 @@ def _snapshot(body: BodyBones, bones: ChainBones, goals: Goals) -> Snapshot:
     # The chain alone has one bone only of those that start at the same place; the body's tree has all of them.
     names = {bone.name for bone in bones.bones}
     first = {bone.name for bone in one_bone_per_joint([bones.bones[i] for i in bones.free], names)}
-    alone = replace(bones, free=tuple(i for i in bones.free if bones.bones[i].name in first))
+    posed = posed_chain(replace(bones, free=tuple(i for i in bones.free if bones.bones[i].name in first)))
+    _ = posed.chain  # raises what is wrong with the bones
     overridden: tuple[str, ...] = ()
     if bones.is_constrained:
         rotating = body.all_bones.chain_constraints
         overridden = overrides_of(body.all_bones.armature, bones.line, use_limits=True, rotating=rotating)
     return Snapshot(
         bones=bones,
-        posed=posed_chain(alone),
+        posed=posed,
         goals=goals,
         options=Options(moves_root=True),
         influence=1.0,
