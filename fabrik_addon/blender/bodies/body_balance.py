@@ -10,17 +10,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Vector
 
 from ...core import Array, Balance
 from ...core.body.segment_masses import proximal_distance, shares_of_mass
+from ...core.math import quaternion_arrays
 from ...core.math.convex_region import convex_hull, nearest_in_hull
+from ...core.math.operations import SCALAR
+from ...core.math.smooth_step import smooth_step
+from ...core.math.vectors import perpendicular
 from ..bones.ancestors import with_ancestors
 from ..rig.body_properties import body_of
-from .planted_feet import stance_of, upward
+from .planted_feet import Sole, stance_of, upward
 
 if TYPE_CHECKING:
     from bpy.types import Object
+
+ON_HEELS = 0.01
+"""Distance of the center of mass behind the ankles, in units of the body's tree, from which on the heels carry it."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +77,57 @@ def read_balance(armature: Object, joints: Mapping[str, int], pulled: frozenset[
         centers=np.array([center[:] for center in centers]),
         up=np.array(up[:]),
         support=_rows(support),
-        stance=_rows([point for points in stance.values() for point in points]),
+        stance=_rows(_support(stance, ())),
         priority=priority,
     )
 
 
-def read_support(armature: Object, pulled: Container[str]) -> Array:
+def read_support(armature: Object, pulled: Container[str], with_heels: bool = True) -> Array:
     """Return the points (P, 3) on which a body stands in the pose that is shown, in armature space.
 
     Args:
         armature: object with the body, evaluated.
         pulled: names of the handles that are pulled, which stay planted no more.
+        with_heels: whether the points behind the ankles are among them.
     """
-    return _rows(_support(stance_of(armature, upward(armature)), pulled))
+    return _rows(_support(stance_of(armature, upward(armature)), pulled, with_heels))
 
 
-def _support(stance: Mapping[str, Sequence[Vector]], pulled: Container[str]) -> list[Vector]:
+def share_on_heels(balance: Balance, before_heels: Array, points: Array, frames: Array, unit: float) -> float:
+    """Return how far a body leans back onto its heels in a solution: from 0, not at all, to 1.
+
+    That is the distance by which the center of mass is nearer to the hull of the balance's support than to that of the
+    points before the heels: 1 from ``ON_HEELS`` on. It fades to 0 where the center is outside the support by that.
+
+    Args:
+        before_heels: (P, 3) support without heels while these were on the floor: as they lift, the ankles go forward.
+        points: (N, 3) joints.
+        frames: (N, 4) of the bones, by joint.
+        unit: length of the body's tree.
+    """
+    if not len(before_heels) or not len(balance.support):
+        return 0.0
+    offsets = quaternion_arrays.to_matrices(frames[balance.bones]) @ balance.centers[..., None]
+    center = balance.masses @ (points[balance.bones] + offsets[..., 0])
+    outside, behind_ankles = (
+        _distance_from_hull(around, center, balance.up) / unit for around in (balance.support, before_heels)
+    )
+    return smooth_step(behind_ankles - outside, 0.0, ON_HEELS) * smooth_step(outside, ON_HEELS, 0.0)
+
+
+def _distance_from_hull(points: Array, center: Array, up: Array) -> float:
+    """Return the distance of a point from the convex hull of others (P, 3), seen along the vertical."""
+    first = np.array(perpendicular(SCALAR, tuple(up.tolist()), []))
+    axes = np.array([first, np.cross(up, first)])
+    u, v = (axes @ center).tolist()
+    around = [(x, y) for x, y in (points @ axes.T).tolist()]
+    return math.dist((u, v), nearest_in_hull(convex_hull(around), (u, v)))
+
+
+def _support(stance: Mapping[str, Sole], pulled: Container[str], with_heels: bool = True) -> list[Vector]:
     """Return the points on which a body stands, without those of handles that are pulled."""
-    return [point for name, points in stance.items() if name not in pulled for point in points]
+    soles = [sole for name, sole in stance.items() if name not in pulled]
+    return [point for sole in soles for point in (sole.points if with_heels else sole.before_heel)]
 
 
 def center_over_floor(armature: Object, pulled: Container[str] = ()) -> CenterOverFloor | None:
@@ -104,11 +144,8 @@ def center_over_floor(armature: Object, pulled: Container[str] = ()) -> CenterOv
     center = Vector()
     for _, mass, at in masses:
         center += mass * at
-    first = up.orthogonal().normalized()
-    second = Quaternion(up, 0.5 * math.pi) @ first
-    here, *around = [(point.dot(first), point.dot(second)) for point in (center, *points)]
     floor = min(point.dot(up) for point in points)
-    outside = math.dist(here, nearest_in_hull(convex_hull(around), here))
+    outside = _distance_from_hull(_rows(points), np.array(center[:]), np.array(up[:]))
     return CenterOverFloor(center + (floor - center.dot(up)) * up, outside)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from mathutils import Vector
@@ -42,8 +42,21 @@ foot is 0.2 m back by 21, by 26 while the head looks at a point. Lifted as high 
 by 53, and in a kick by 37."""
 
 
-def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
-    """Return the points around what each planted handle stands on, of those that carry weight, in armature space.
+class Sole(NamedTuple):
+    """Points around what a planted handle stands on, in armature space."""
+
+    before_heel: list[Vector]
+    heel: list[Vector]
+    """Behind the ankle; empty where no heel is on the floor."""
+
+    @property
+    def points(self) -> list[Vector]:
+        """All of them."""
+        return [*self.before_heel, *self.heel]
+
+
+def stance_of(armature: Object, up: Vector) -> dict[str, Sole]:
+    """Return what each planted handle stands on, of those that carry weight, in armature space.
 
     These are on the floor, or pinned, or level and not above the knee: a foot that was put onto a step. A foot that was
     lifted otherwise keeps its place as a planted one does, and carries no weight.
@@ -52,8 +65,8 @@ def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
     planted = [handle for handle in body_of(armature).handles if is_planted(handle) and handle.bone in bones]
     roles = roles_of(armature)
     soles = {handle.name: _sole_bones(armature, handle, roles) for handle in planted}
-    points = {handle.name: _sole_points(handle, soles[handle.name], roles, up) for handle in planted}
-    lowest = {name: min(point.dot(up) for point in its) for name, its in points.items()}
+    stance = {handle.name: _sole(handle, soles[handle.name], roles, up) for handle in planted}
+    lowest = {name: min(point.dot(up) for point in sole.points) for name, sole in stance.items()}
     floor, height = min(lowest.values(), default=0.0), height_at_rest(armature, up)
 
     def carries(handle: FabrikHandle) -> bool:
@@ -61,7 +74,7 @@ def stance_of(armature: Object, up: Vector) -> dict[str, list[Vector]]:
         on_step = lifted <= _KNEE_HEIGHT and _tilt(soles[handle.name][-1], up) <= _LEVEL
         return handle.use_pin or lifted <= _ON_THE_FLOOR or on_step
 
-    return {handle.name: points[handle.name] for handle in planted if carries(handle)}
+    return {handle.name: stance[handle.name] for handle in planted if carries(handle)}
 
 
 def _tilt(bone: PoseBone, up: Vector) -> float:
@@ -144,16 +157,16 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
     return toes[0] if len(toes) == 1 else None
 
 
-def _sole_points(handle: FabrikHandle, sole: Sequence[PoseBone], roles: Mapping[str, str], up: Vector) -> list[Vector]:
-    """Return points around what a planted handle stands on, in armature space.
+def _sole(handle: FabrikHandle, sole: Sequence[PoseBone], roles: Mapping[str, str], up: Vector) -> Sole:
+    """Return what a planted handle stands on.
 
-    They are the ends of the handle's bone and of the parts that hang on it, at a foot with its heel and with half its
+    The points are the ends of the handle's bone and of the parts that hang on it, at a foot with its heel and with half its
     breadth to each side; of a handle at a tail that tail alone. A foot whose bone rises by more than 45 degrees stands
     on its toes, as a wolf's does, and has no heel there.
     """
     bone = sole[0]
     if handle.use_tail:
-        return [bone.tail.copy()]
+        return Sole([bone.tail.copy()], [])
     ends = [as_posed(one, end) for one in sole for end in ends_at_rest(one.bone, roles)]
     is_foot = roles.get(bone.name) == Role.FOOT
     farthest = max((end - bone.head for end in ends), key=lambda way: way.cross(up).length)
@@ -161,6 +174,6 @@ def _sole_points(handle: FabrikHandle, sole: Sequence[PoseBone], roles: Mapping[
     along = bone.vector
     rise = along.dot(up)
     over_floor = along - rise * up
-    if is_foot and abs(rise) <= over_floor.length:
-        ends.append(bone.head - HEEL * over_floor)
-    return [end + sign * aside for end in ends for sign in (-1.0, 1.0)]
+    heels = [bone.head - HEEL * over_floor] if is_foot and abs(rise) <= over_floor.length else []
+    before, behind = ([end + sign * aside for end in points for sign in (-1.0, 1.0)] for points in (ends, heels))
+    return Sole(before, behind)

@@ -16,6 +16,7 @@ from mathutils import Vector
 
 from ...core import Goals
 from ...core.math.quaternion_arrays import largest_angle
+from ..bodies.body_balance import read_support
 from ..bodies.body_following import Follows
 from ..bodies.body_look_at import eye_channels
 from ..bodies.body_snapshots import take_body
@@ -36,7 +37,7 @@ from ..solving.corrected_goals import (
 )
 from ..solving.outcome import outcome_of, slipped_pin
 from ..solving.rotation_rate import RotationRate
-from ..solving.solve_body import body_group, on_its_feet
+from ..solving.solve_body import body_group, on_its_feet, with_heels_down
 from ..solving.solve_chains import solve_group
 from .base_drag import BaseDrag, Grab
 from .mirrored_pull import other_side
@@ -101,6 +102,7 @@ class BodyDrag(BaseDrag):
         body = take_body(view_layer, self.armature, *pulls, follows=self.follows)
         self._start_pulls, self._upward_over_height = pulls, upward_over_height(self.armature)
         self._group, self._look, self._pulled = body_group(self.armature, body), body.look, body.pulled
+        self._before_heels = read_support(self.armature, body.pulled, with_heels=False)
         self._deviations = self._start_deviations = deviations_of(self._group, None)
         self._record(self._group)
         for eye, _ in body.look.eyes if body.look is not None else ():
@@ -215,7 +217,9 @@ class BodyDrag(BaseDrag):
     def _group_within(self, most_turn: float, beyond: float, is_move: bool, continues: bool = False) -> Group:
         """Return the group to solve, with bounds of the largest rotation and where the descent starts (``Options``)."""
         self._group = on_its_feet(self.armature, self._group, self._pulled)
-        tree = self._group.body_tree
+        shown = self._previous[0].solution if self._previous else None
+        group = with_heels_down(self._group, self._before_heels, shown)
+        tree = group.body_tree
         options = replace(
             tree.options,
             most_turn=most_turn,
@@ -224,7 +228,7 @@ class BodyDrag(BaseDrag):
             continues=continues,
             is_back=self._pulls_to_start(),
         )
-        return replace(self._group, tree=replace(tree, options=options))
+        return replace(group, tree=replace(tree, options=options))
 
     def _let_go(self, group: Group, position: Vector) -> Group:
         """Return the group to solve for a position in armature space, in which lifted feet keep their rotation less."""

@@ -23,6 +23,9 @@ FLAT_WEIGHT, FLAT_BOUND = 10.0, 0.011
 """Weight of the rotation of a planted foot beside the other tasks of its level, and the angle (radians) from which on
 the cost of that rotation grows in proportion to the angle."""
 
+HEEL_WEIGHT = 1000.0
+"""That weight where the heels carry the body: they can't lift then."""
+
 LIFTED, LETS_GO = 0.05, 6.0
 """Height h over that of the skeleton up to which a foot that is pulled keeps its rotation, and the power p with which
 the weight of that rotation falls above it: ``(LIFTED / h)^p``.

@@ -232,7 +232,7 @@ def timers_in(seconds: float) -> Steps:
 def largest_turn(before: list[Any]) -> float:
     """The largest rotation (degrees) of a bone since ``bone_frames``."""
     turns = [a.rotation_difference(b).angle for a, b in zip(before, bone_frames(), strict=True)]
-    return math.degrees(max(turns))
+    return math.degrees(max(min(turn, math.tau - turn) for turn in turns))  # q and -q are one rotation
 
 
 def bone_frames() -> list[Any]:
