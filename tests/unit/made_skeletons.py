@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ UP, FORWARD, LEFT = np.array([0.0, 0.0, 1.0]), np.array([0.0, -1.0, 0.0]), np.ar
 class Maker(SkeletonMaker):
     """Bones added one after another; +Z is up, -Y forward, +X left, the height about one."""
 
-    def chain(self, words: list[tuple[str, str | None]], parent: int, points: list[Array], side: str) -> list[int]:
+    def chain(self, words: Sequence[tuple[str, str | None]], parent: int, points: list[Array], side: str) -> list[int]:
         """Add connected bones through points, one for each name and role."""
         made = []
         for (name, role), head, tail in zip(words, points, points[1:], strict=False):
@@ -228,6 +229,50 @@ def make_many_legged(pairs: int = 3, segments: int = 3, feelers: bool = False) -
             points = [start, start + 0.25 * FORWARD + 0.1 * UP, start + 0.5 * FORWARD + 0.02 * UP]
             maker.chain([(f"Feeler{sign}{joint}", "LIMB") for joint in range(2)], line[-1], points, side)
     return maker.skeleton("many legs")
+
+
+Point = tuple[float, float, float]
+Words = list[tuple[str, str]]
+
+
+def _make_animal(trunk: list[Point], tail: list[Point], limbs: list[tuple[int, Words, list[Point]]]) -> Skeleton:
+    """Make hips, spine, chest, neck and head, a tail, and limbs: the trunk's bone, words and roles, the left points."""
+    maker = Maker()
+    parts = [(role.title(), role) for role in ("HIPS", "SPINE", "CHEST", "NECK", "HEAD")]
+    line = maker.chain(parts, -1, [np.array(point) for point in trunk], "CENTER")
+    maker.chain([(f"Tail{i}", "TAIL") for i in range(1, len(tail))], line[0], [np.array(at) for at in tail], "CENTER")
+    for hung_on, words, points in limbs:
+        for sign, side, mark in ((1.0, "LEFT", "L"), (-1.0, "RIGHT", "R")):
+            named = [(f"{word}.{mark}", role) for word, role in words]
+            maker.chain(named, line[hung_on], [np.array(point) * (sign, 1.0, 1.0) for point in points], side)
+    return maker.skeleton("animal", human=False)
+
+
+def make_kangaroo() -> Skeleton:
+    """Make an upright animal with a long tail, and arms and legs that lead forward."""
+    arms = [("Shoulder", "CLAVICLE"), ("UpperArm", "UPPER_ARM"), ("ForeArm", "FOREARM"), ("Hand", "HAND")]
+    legs = [("Thigh", "THIGH"), ("Shin", "SHIN"), ("Foot", "FOOT"), ("Toe", "TOE")]
+    arm = [(0.03, -0.12, 1.28), (0.1, -0.14, 1.25), (0.13, -0.1, 1.05), (0.12, -0.25, 0.92), (0.12, -0.3, 0.85)]
+    leg = [(0.12, 0.15, 0.7), (0.15, -0.15, 0.5), (0.15, 0.3, 0.1), (0.15, -0.1, 0.02), (0.15, -0.25, 0.0)]
+    return _make_animal(
+        [(0, 0.15, 0.75), (0, 0.1, 0.9), (0, 0, 1.1), (0, -0.1, 1.3), (0, -0.2, 1.5), (0, -0.4, 1.5)],
+        [(0, 0.2 + 0.22 * step, max(0.7 - 0.13 * step, 0.05)) for step in range(8)],
+        [(2, arms, arm), (0, legs, leg)],
+    )
+
+
+def make_penguin(wing: list[str]) -> Skeleton:
+    """Make an upright animal with very short legs, and wings of three bones with these words."""
+    wings = list(zip(wing, ("UPPER_ARM", "FOREARM", "HAND"), strict=True))
+    legs = [("Thigh", "THIGH"), ("Shin", "SHIN"), ("Foot", "FOOT")]
+    return _make_animal(
+        [(0, 0.02, 0.2), (0, 0.02, 0.3), (0, 0.02, 0.5), (0, 0, 0.7), (0, -0.01, 0.8), (0, -0.1, 0.88)],
+        [(0, 0.1, 0.15), (0, 0.2, 0.05)],
+        [
+            (2, wings, [(0.12, 0, 0.65), (0.19, 0.02, 0.5), (0.22, 0.02, 0.36), (0.24, 0, 0.24)]),
+            (0, legs, [(0.06, 0.02, 0.18), (0.07, -0.02, 0.12), (0.07, 0.02, 0.04), (0.07, -0.08, 0)]),
+        ],
+    )
 
 
 def make_chain(bones: int, bend: float = 0.0, level: bool = False) -> Skeleton:

@@ -41,8 +41,10 @@ from tests.unit.made_skeletons import (
     make_chain,
     make_fish,
     make_human,
+    make_kangaroo,
     make_many_legged,
     make_octopus,
+    make_penguin,
     make_spider,
 )
 
@@ -468,6 +470,33 @@ def test_names_that_lie_are_not_believed() -> None:
                 names[bone] = f"{words[role]}.{side[0]}"
         result = scored(replace(skeleton, names=names))
         assert result.wrong == () and result.missing != ()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_upright_animal_with_a_long_tail_stands_on_its_legs(named: bool) -> None:
+    """The middle of its trunk was taken with the tail: +Y was up, and hips and chest, legs and arms changed places."""
+    kangaroo = make_kangaroo()
+    names = kangaroo.names if named else [f"Bone.{number:03d}" for number in range(len(kangaroo.names))]
+    found = recognise(names, kangaroo.parents, kangaroo.heads, kangaroo.tails)
+    result = score(kangaroo, found)
+    assert result.wrong == result.missing == () and np.allclose(found.up, (0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "wing",
+    [
+        ["Wing1", "Wing2", "Wing3"],
+        ["Wing", "Wing.001", "Wing.002"],
+        ["Arm1", "Arm2", "Hand"],
+        ["WingArm", "WingForearm", "WingHand"],
+        ["wing_upper", "wing_elbow", "wing_wrist"],
+    ],
+)
+def test_a_word_that_names_the_bones_of_a_limb_in_turn_has_its_meanings_in_order(wing: list[str]) -> None:
+    """A word with as many meanings as bones told none: a penguin had no wings, and a dragon two upper arms in line."""
+    penguin = make_penguin(wing)
+    result = score(penguin, recognise(penguin.names, penguin.parents, penguin.heads, penguin.tails))
+    assert result.wrong == result.missing == ()
 
 
 def test_controls_in_layers_without_names_are_left_open() -> None:

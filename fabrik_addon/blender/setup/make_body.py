@@ -66,7 +66,7 @@ class MadeBody:
     others: tuple[str, ...]
     """The first bone of each other body of the armature."""
     off_hinges: tuple[str, ...]
-    """Shins that were made hinges about an axis that isn't that of their bend."""
+    """Shins that were made hinges about an axis that isn't that of their bend, or none."""
     fault: str
     """Why no handle can be pulled; empty where they can."""
 
@@ -114,6 +114,8 @@ def make_body(armature: Object, with_limits: bool) -> MadeBody:
             reason = f": constraints or drivers move {listed(held_back)}"
         elif bones and recognition is None:
             reason = ": all of them have locked rotations"
+        elif recognition is not None and recognition.open_roles:
+            reason = f": {recognition.open_roles[0].reason}"
         raise FabrikError(
             f"No part of a body was recognised in '{armature.name}' among the bones that can be posed{reason}"
         )

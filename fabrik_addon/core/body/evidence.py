@@ -164,18 +164,22 @@ def _without_girdles(skeleton: RestSkeleton, readings: list[NameReading]) -> lis
 
 
 def read_whole_limbs(skeleton: RestSkeleton, readings: list[NameReading]) -> list[NameReading]:
-    """Return the readings, with all roles of a limb for a word that names its bones one after another.
+    """Return the readings, with the roles that a word has where it names bones of a limb one after another.
 
-    That is a word for more bones than it has meanings. Blender calls bones that are extruded from ``Leg.L``
-    ``Leg.L.001`` and ``Leg.L.002``, and the bones of a spider's leg are often numbered: there the word is that of the
-    limb. A word for one long segment in several bones, as in MakeHuman's ``upperleg01`` and ``upperleg02``, has the
-    word for the other long segment before or after it. Without that distinction a leg that was extruded was a shin in
-    three bones, of which only the first one turned.
+    As many bones as the word has meanings have these in order: ``Wing1``, ``Wing2`` and ``Wing3`` are upper arm,
+    forearm and hand. All roles of the limb have the bones of a word for more bones than it has meanings. Blender calls
+    bones that are extruded from ``Leg.L`` ``Leg.L.001`` and ``Leg.L.002``, and the bones of a spider's leg are often
+    numbered: there the word is that of the limb. A word for one long segment in several bones, as in MakeHuman's
+    ``upperleg01`` and ``upperleg02``, has the word for the other long segment before or after it. Without that
+    distinction a leg that was extruded was a shin in three bones, of which only the first one turned.
     """
     widened = list(readings)
     for order, long in ((ARM, {Role.UPPER_ARM, Role.FOREARM}), (LEG, {Role.THIGH, Role.SHIN})):
         for line in _lines_of_one_word(skeleton, readings, order):
             said, side = readings[line[0]].roles, readings[line[0]].side
+            if len(line) == len(said) > 1:
+                for place, role in zip(line, sorted(said, key=order.index), strict=True):
+                    widened[place] = replace(readings[place], roles=frozenset({role}))
             if len(line) <= len(said) or said.isdisjoint(long):
                 continue
             other = long - said

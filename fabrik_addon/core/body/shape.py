@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the shape of a skeleton says, whatever its bones are called: kind of creature, directions, roles and sides."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..math.operations import Array
 from .anatomy import GROUND, Anatomy, Guess, ShapeReading
 from .creature import CREATURES, FISH, HUMAN, QUADRUPED, WITH_LIMBS, LimbKind
-from .limbs import LONG, Limb, Pair, end_point, find_limbs, take_limb
+from .limbs import LONG, Limb, Limbs, Pair, end_point, find_limbs, take_limb
 from .part import Role
 from .rest_skeleton import RestSkeleton
 from .segments import MOST_LIMB_BONES, segment_roles
@@ -49,9 +50,8 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
     plane = find_plane(skeleton)
     limbs = find_limbs(skeleton, plane)
     pairs = _without_copies(skeleton, limbs.pairs)
-    central = skeleton.heads[sorted(limbs.central)] if limbs.central else skeleton.heads
     supports = [pair for pair in pairs if not _is_detail(skeleton, pair, pairs)]
-    up = _find_up(skeleton, plane, supports, central.mean(axis=0))
+    up = _find_up(skeleton, plane, supports, _middle_of_trunk(skeleton, limbs, supports))
     anatomy = Anatomy(skeleton, plane, limbs, pairs, up)
     if _layered(skeleton):
         forward, sureness = anatomy.forward([], [])
@@ -71,6 +71,19 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
     if pairs and _swims(anatomy):
         return _fish(anatomy)
     return _with_limbs(anatomy, [])
+
+
+def _middle_of_trunk(skeleton: RestSkeleton, limbs: Limbs, pairs: Sequence[Pair]) -> Array:
+    """Return the mean of the joints between those from which pairs of limbs hang; without two such, of all the trunk's.
+
+    A tail is no part of it: the middle of a kangaroo with its tail was so far behind that its arms and legs, which lead
+    forward, led down from there, and +Y was up.
+    """
+    parents = [pair.parent for pair in pairs if pair.parent >= 0]
+    between = {place for parent in parents for place in skeleton.path(parents[0], parent)}
+    if len({*parents}) < 2:
+        between = set(limbs.central) or set(range(len(skeleton.heads)))
+    return np.asarray(skeleton.heads[sorted(between)].mean(axis=0))
 
 
 def _limbs_around(anatomy: Anatomy) -> list[Limb]:
