@@ -82,6 +82,36 @@ def test_a_hinge_bends_on_to_the_side_to_which_it_is_bent(joint: str, bend: tupl
     assert bent().dot(before) > 0.0 and bent().angle(before) < 0.25 and bent().length > before.length
 
 
+@pytest.mark.parametrize("joint", sorted(HINGES))
+@pytest.mark.parametrize("degrees", [10.0, 40.0, 90.0])
+@pytest.mark.parametrize("quarters", [0, 1, 2, 3])
+@pytest.mark.parametrize("across", [None, (0.3, 0.0, 1.0)])
+def test_a_hinge_that_is_bent_at_rest_straightens_to_25_degrees(
+    joint: str, degrees: float, quarters: int, across: tuple[float, float, float] | None
+) -> None:
+    """Knees of sitting figures and of animals could only be bent more, by another 150 degrees."""
+    bend = math.radians(degrees)
+    end = Vector((0.0, math.sin(bend), 1.0 + math.cos(bend)))
+    armature = make_armature(
+        [
+            Bone("upper", (0, 0, 0), (0, 0, 1), roll=0.4),
+            Bone("lower", (0, 0, 1), end if across is None else across, "upper", False, 0.5 * math.pi * quarters),
+            Bone("end", end, end + Vector((0.1, 0, 0.1)), "lower"),
+        ]
+    )
+    upper, lower, tip = (armature.pose.bones[name] for name in ("upper", "lower", "end"))
+    press([lower], joint)
+    (free,) = [axis for axis in "xyz" if not getattr(lower, f"lock_ik_{axis}")]
+    ends = getattr(lower, f"ik_min_{free}"), getattr(lower, f"ik_max_{free}")
+    assert ends[1] - ends[0] == pytest.approx(math.radians(HINGES[joint]))
+    lower.rotation_mode, bends = "XYZ", []
+    for end in ends:
+        setattr(lower.rotation_euler, free, end)
+        update()
+        bends.append((upper.tail - upper.head).angle(tip.head - lower.head))
+    assert min(bends) == pytest.approx(math.radians(min(degrees, 25.0)), abs=1e-3)
+
+
 @pytest.mark.parametrize("joint", [*sorted(HINGES), "preset"])
 @pytest.mark.parametrize("across", [(0.0, 0.3, 0.0), (0.3, 0.0, 0.0)])
 @pytest.mark.parametrize("side", [1.0, -1.0])

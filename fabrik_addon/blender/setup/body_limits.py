@@ -65,8 +65,9 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         up: direction in armature space from its feet to its head.
 
     Returns:
-        the names of the shins whose hinges are off the axis of their bend (``limit_joint``). Forearms, whose arms
-        swivel, and fingers, whose hinges are up to 37 degrees off in Rigify's human, aren't among them.
+        the names of the shins whose hinges are off the axis of their bend (``limit_joint``), or that have none
+        (``limit_hinge_across``). Forearms, whose arms swivel, and fingers, whose hinges are up to 37 degrees off in
+        Rigify's human, aren't among them.
     """
     body = body_of(armature)
     given = json.loads(body.given_limits or "{}")
@@ -90,18 +91,17 @@ def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) ->
         # A person's spine and neck are wholes, however many bones they have: with the range of a neck for each of three
         # bones the head of Rigify's human looked straight behind. Each bone of an animal's long neck has its own.
         shared_by = counts[joint] if is_ball and joint in _WHOLES else 1
+        is_given = is_aligned = True
         with kept_in_override(bone):
             if link is not None and not points_along(bone, link):
                 # A swing of the bone isn't a swing of its link: of these joints hinges alone are limited.
-                is_given = joint in HINGES and limit_hinge_across(
+                is_given = is_aligned = joint in HINGES and limit_hinge_across(
                     bone, joint, link_before(bone), link, toward, is_person
                 )
-            elif is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up):
-                is_given = True
-            else:
-                is_given = True
-                if not limit_joint(bone, joint, toward, is_person) and joint == 'KNEE':
-                    off_hinges.append(bone.name)
+            elif not (is_ball and _limit_ball(bone, joint, part.side, shared_by, forward, up)):
+                is_aligned = limit_joint(bone, joint, toward, is_person)
+        if joint == 'KNEE' and not is_aligned:
+            off_hinges.append(bone.name)
         if is_given:
             given[bone.name] = [before, all_limits_of(bone), _rest_place(bone)]
     body.given_limits = json.dumps(given) if given else ""

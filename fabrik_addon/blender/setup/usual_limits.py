@@ -14,8 +14,15 @@ if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 HINGES = {'ELBOW': 150.0, 'KNEE': 150.0, 'FINGER': 110.0}
-"""Range of a hinge joint in degrees, from the bone at rest, which is nearly straight in usual rigs; the other two axes
-are locked."""
+"""Range of a hinge joint in degrees, from the bone at rest where that is nearly straight, as in usual rigs, else from
+``STRAIGHTENS``; the other two axes are locked."""
+
+STRAIGHTENS = math.radians(25.0)
+"""Bend to which a hinge that is bent by more at rest can be straightened: those of a sitting figure, or of an animal.
+
+A knee that was bent by 93 degrees at rest stayed so while its leg was stretched, and bent to 243. Not to 0: there a
+limb has no direction to bend to, and would turn about its length. The elbows of Rigify's human are bent by 21 degrees.
+"""
 
 BALLS = {
     'SHOULDER': (90.0, 70.0),
@@ -130,7 +137,9 @@ def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None, is_per
     """
     if joint in HINGES:
         axis, side, cosine = _nearest(_bend_of(bone, toward, _most_back(joint, is_person)))
-        _limit_hinge(bone, axis, side, joint)
+        frame, along_parent = _frames_at_rest(bone)
+        own = along_parent, frame @ _BONE_AXIS
+        _limit_hinge(bone, axis, side, joint, (_lines_across(bone) if toward is None else None) or own)
         return cosine >= ALIGNED_COSINE
     swing, twist = map(math.radians, BALLS[joint])
     _limit_axes(bone, {axis: (-angle, angle) for axis, angle in enumerate((swing, twist, swing))})
@@ -201,7 +210,7 @@ def limit_hinge_across(
     axis, side, cosine = _nearest(_bend_of(bone, toward, _most_back(joint, is_person), (before, after)))
     if cosine < ALIGNED_COSINE:
         return False
-    _limit_hinge(bone, axis, side, joint)
+    _limit_hinge(bone, axis, side, joint, (before, after))
     return True
 
 
@@ -318,10 +327,18 @@ def _about(frame: Matrix, before: Vector, after: Vector) -> Vector:
     return Vector([product.dot(axis) for axis in frame.col])
 
 
-def _limit_hinge(bone: PoseBone, axis: int, side: float, joint: str) -> None:
-    """Lock the other axes, and give one the range of a usual hinge, to the side of a sign."""
-    bend = math.copysign(math.radians(HINGES[joint]), side)
-    _limit_axes(bone, {axis: (min(0.0, bend), max(0.0, bend))})
+def _limit_hinge(bone: PoseBone, axis: int, side: float, joint: str, lines: tuple[Vector, Vector]) -> None:
+    """Lock the other axes, and give one the range of a usual hinge, to the side of a sign.
+
+    Args:
+        lines: before and after the joint at rest, in armature space.
+    """
+    about = side * _frames_at_rest(bone)[0].col[axis]
+    before, after = (line - line.dot(about) * about for line in lines)
+    rest = math.atan2(before.cross(after).dot(about), before.dot(after))
+    back = max(0.0, rest - STRAIGHTENS)
+    bend = math.radians(HINGES[joint]) - back
+    _limit_axes(bone, {axis: (-back, bend) if side > 0.0 else (-bend, back)})
 
 
 def _limit_axes(bone: PoseBone, ranges: Mapping[int, tuple[float, float]]) -> None:
