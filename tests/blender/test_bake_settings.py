@@ -11,9 +11,10 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
+from mathutils import Quaternion
 
 from fabrik_addon.blender.solving.stored_values import curves_of
-from tests.blender.rigs import error_of, everything, make_empty, set_chain
+from tests.blender.rigs import clear_scene, error_of, everything, make_empty, make_tail, set_chain
 from tests.blender.test_bake import animated_tail, bake, change_by_bake, go_to, key_path, shapes
 
 FRAMES = [float(frame) for frame in range(1, 25)]
@@ -240,3 +241,47 @@ def test_targets_keyed_from_a_pose_in_a_scene_whose_time_is_stretched() -> None:
     bake()
     tail = list(armature.pose.bones.keys()).index("bone finger")
     assert np.abs(shapes(armature, FRAMES)[:, tail, :3, 3] - desired[:, tail, :3, 3]).max() <= 1e-5
+
+
+def keyed_tail(interpolation: str, last: int) -> Object:
+    """A chain whose first bone is keyed at the first frame, the last one, and in the middle."""
+    armature = make_tail(3)
+    set_chain(armature, "bone2", 3, make_empty("target", (1.0, 0.5, 1.5)))
+    bone = armature.pose.bones["bone0"]
+    for frame, angle in ((1, 0.0), (last // 2, 0.3), (last, 1.2)):
+        bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    for curve in curves_of(armature):
+        for point in curve.keyframe_points:
+            point.interpolation = interpolation
+    return armature
+
+
+def angle_at(armature: Object, frame: int) -> float:
+    go_to(frame)
+    return float(armature.pose.bones["bone0"].rotation_quaternion.angle)
+
+
+@pytest.mark.parametrize("smart", [False, True])
+def test_frames_after_the_range_hold_where_they_held(smart: bool) -> None:
+    """The last new key was linear, or a curve: poses that were blocked with held keys drifted from there on."""
+    clear_scene()
+    armature = keyed_tail("CONSTANT", 40)
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=20, smart=smart) == {"FINISHED"}
+    held = angle_at(armature, 20)
+    assert [angle_at(armature, frame) for frame in (25, 39)] == pytest.approx([held, held])
+    assert angle_at(armature, 40) == pytest.approx(1.2, abs=1e-5)
+
+
+def test_keys_beyond_a_cycle_are_refused_and_those_within_it_are_not() -> None:
+    """They made one long cycle of it: a walk was changed at all its other frames."""
+    clear_scene()
+    armature = keyed_tail("BEZIER", 24)
+    for curve in curves_of(armature):
+        curve.modifiers.new("CYCLES")
+    before = [angle_at(armature, frame) for frame in (12, 35, 58, 105)]
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=100, frame_end=110)
+    assert "'CYCLES' on the curve 'bone0 rotation_quaternion'" in message and "lengthen the cycle" in message
+    assert [angle_at(armature, frame) for frame in (12, 35, 58, 105)] == before
+    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=24) == {"FINISHED"}
+    assert angle_at(armature, 35) == pytest.approx(angle_at(armature, 12), abs=1e-5)

@@ -70,7 +70,9 @@ def test_an_animal_stands_on_the_toes_of_four_feet(animal: str) -> None:
     assert sorted(stance) == ["Foot.L", "Foot.R", "Hand.L", "Hand.R"]
     for name in ("Foot.L", "Foot.R"):
         bone = armature.pose.bones[armature.fabrik.body.handles[name].bone]
-        assert max(point.y for point in stance[name].points) <= max(bone.head.y, bone.tail.y) + 1e-6, "no heel behind it"
+        assert max(point.y for point in stance[name].points) <= max(bone.head.y, bone.tail.y) + 1e-6, (
+            "no heel behind it"
+        )
     assert outside(armature) == 0.0
 
 

@@ -8,12 +8,12 @@ from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
-from ..bones.overrides import driven_paths
+from ..bones.overrides import Acts, driven_paths, is_active, is_complete
 from ..rig.properties import chosen_chains, settings_of
 from ..solving.stored_values import TRANSFORM_CHANNELS, curves_of
 
 if TYPE_CHECKING:
-    from bpy.types import FCurve, Object, PoseBone
+    from bpy.types import ID, Constraint, FCurve, Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -39,11 +39,36 @@ def chains_to_bake(armature: Object, only_active: bool) -> list[FabrikChain]:
 
 
 def animated_paths(armature: Object) -> set[str]:
-    """Return the data paths of the animated and the driven properties of an armature object; muted curves don't count.
+    """Return the data paths of the animated and the driven properties of an object and its data.
 
+    Those of an armature's data say how bones inherit: ``bones["head"].use_inherit_rotation``. Muted curves don't count.
     NLA strips count whether or not they are muted: the paths may be more than what is evaluated, never fewer.
     """
-    return driven_paths(armature) | {curve.data_path for curve in curves_of(armature)}
+    owners = [armature] if armature.data is None else [armature, armature.data]
+    return {path for owner in owners for path in driven_paths(owner) | {curve.data_path for curve in curves_of(owner)}}
+
+
+def switched_constraints() -> Acts:
+    """Return what tells of a constraint whether curves or drivers switch it on and off, or animate its influence.
+
+    The animation of each owner is read once.
+    """
+    read: dict[ID, set[str]] = {}
+
+    def is_switched(constraint: Constraint) -> bool:
+        owner: Object = constraint.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
+        if owner not in read:
+            read[owner] = animated_paths(owner)
+        names = ("influence", "mute", "enabled")
+        return is_complete(constraint) and any(constraint.path_from_id(name) in read[owner] for name in names)
+
+    return is_switched
+
+
+def acts_at_some_frame() -> Acts:
+    """Return what tells of a constraint whether it acts now, or may act at another frame."""
+    is_switched = switched_constraints()
+    return lambda constraint: is_active(constraint) or is_switched(constraint)
 
 
 def is_taken_away(armature: Object, data_path: str, off: float) -> bool:
@@ -92,8 +117,8 @@ def has_animated_settings(paths: Iterable[str], bone: PoseBone) -> bool:
     Its channels (location, rotation, scale) don't count: they are read anew at every frame. Custom properties and those
     of bendy bones don't count either: no joint depends on them.
     """
-    prefix = bone.path_from_id()
-    return any(path.startswith(prefix) and not _is_channel_or_display(path) for path in paths)
+    prefixes = (bone.path_from_id(), bone.bone.path_from_id())
+    return any(path.startswith(prefixes) and not _is_channel_or_display(path) for path in paths)
 
 
 def _is_channel_or_display(path: str) -> bool:

@@ -40,6 +40,8 @@ _FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude":
 _ENUMS = ("interpolation", "easing", "handle_left_type", "handle_right_type", "type")
 _FLAGS = ("select_control_point", "select_left_handle", "select_right_handle")
 _HANDLES = ("handle_left", "handle_right")
+_SEGMENT = ("interpolation", "easing", "back", "amplitude", "period")
+"""Attributes of a key that say how the curve goes on to the next one."""
 
 _MODIFIER_EFFECT = 1e-4
 """Difference between a curve with modifiers and its keys above which the modifiers change the baked values."""
@@ -113,6 +115,11 @@ def _bake_curve(curve: FCurve, times: Array, values: Array, span: tuple[float, f
     old = read_keys(curve)
     before, after = old["co"][:, 0] < span[0] - _SAME_TIME, old["co"][:, 0] > span[1] + _SAME_TIME
     new = _new_keys(times, values, slopes)
+    if after.any() and not after.all():
+        # As Blender does with a key that it inserts: the frames after the span go on, or hold, as before.
+        held = np.flatnonzero(~after)[-1]
+        for name in _SEGMENT:
+            new[name][-1] = old[name][held]
     if slopes is None and not (before.any() or after.any()):
         # FCurve.update computes the handles.
         write_keys(curve, {name: values for name, values in new.items() if name not in _HANDLES})
@@ -255,6 +262,7 @@ class ActionEdit:
             FabrikError: a curve can't be changed, isn't evaluated, or has a modifier that changes the keyed values.
         """
         for index, curve in enumerate(self.curves(channel, values.shape[1])):
+            _check_cycle(curve, channel, times, span)
             _bake_curve(curve, times, values[:, index], span, None if slopes is None else slopes[:, index])
             _check_modifiers(curve, channel, times, values[:, index])
 
@@ -406,6 +414,22 @@ def _check_curve(curve: FCurve, channel: Channel) -> None:
         raise FabrikError(f"The curve '{name}' has samples instead of keys: use Samples to Keys in the Graph Editor")
     if curve.mute or (curve.group is not None and curve.group.mute):
         raise FabrikError(f"The curve '{name}' is muted, so keys on it would not show: unmute it in the Graph Editor")
+
+
+def _check_cycle(curve: FCurve, channel: Channel, times: Array, span: tuple[float, float]) -> None:
+    """Refuse keys that would lengthen the cycle that a modifier repeats, and with it change all other frames."""
+    if not any(modifier.type == 'CYCLES' and not modifier.mute for modifier in curve.modifiers):
+        return
+    old = key_times(curve)
+    kept = old[(old < span[0] - _SAME_TIME) | (old > span[1] + _SAME_TIME)]
+    if not len(kept):
+        return
+    new = np.concatenate([kept, times])
+    if abs(new.min() - old.min()) > _SAME_TIME or abs(new.max() - old.max()) > _SAME_TIME:
+        raise FabrikError(
+            f"The modifier 'CYCLES' on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' repeats its "
+            "keys, and keys before or after them would lengthen the cycle: bake over all of it, or remove the modifier"
+        )
 
 
 def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:

@@ -13,6 +13,7 @@ from bpy_extras.anim_utils import action_get_channelbag_for_slot, animdata_get_c
 
 from ...core import Array
 from ..rig.dependencies import curves_of_node, followed_by_chains
+from .animated_settings import acts_at_some_frame
 from .fcurves import key_times, remapping_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _is_whole(frame: float) -> bool:
 
 
 def _keyed_frames(scene: Scene, armature: Object, chains: Iterable[FabrikChain]) -> list[float]:
-    nodes = followed_by_chains(armature, chains)
+    nodes = followed_by_chains(armature, chains, acts_at_some_frame())
     share = 1.0 / remapping_of(scene)
     frames = [share * time for owner, name in nodes for time in _times_of(owner, name)]
     return sorted({round(frame) if _is_whole(frame) else round(frame, 4) for frame in frames})

@@ -76,7 +76,7 @@ def _bake(
     work: FrameRange, chains: Sequence[FabrikChain], edit: ActionEdit, stored: StoredValues, tolerance: float | None
 ) -> Generator[float, None, list[BakedChain]]:
     """Do the work of ``bake_chains``, and leave it to the caller to restore everything after an error."""
-    tracks = take_tracks(work.view_layer, work.armature, chains, work.frames)
+    tracks = take_tracks(work, chains)
     # Curves that can't be changed raise their error before the frames are solved.
     keys = (key for track in tracks for key in track.rotation_keys)
     edit.check((channel_of(work.armature, key), width_of(work.armature, key)) for key in keys)

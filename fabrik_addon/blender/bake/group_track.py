@@ -35,12 +35,14 @@ from ..solving.chain_groups import (
 from ..solving.solve_chain_bones import SolvedChain
 from ..solving.solve_chains import solution_to_follow, solve_group
 from ..solving.write_channels import differ
+from .acting_constraints import acting_constraints
 from .batched_frames import PlainChain, Row, plain_chain_of
 from .batched_trees import PlainTree, plain_tree_of
 
 if TYPE_CHECKING:
     from bpy.types import Object, ViewLayer
 
+    from ..animation.frame_range import FrameRange
     from ..rig.properties import FabrikChain
 
 ChannelKey: TypeAlias = tuple[str, str]
@@ -78,10 +80,8 @@ class BakedChain:
         return max(self.unreached, key=lambda unreached: unreached.error, default=None)
 
 
-def take_tracks(
-    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], frames: Sequence[float]
-) -> list[Track]:
-    """READ: chains at the present frame; return their groups, in an order in which they can be solved.
+def take_tracks(work: FrameRange, chains: Sequence[FabrikChain]) -> list[Track]:
+    """READ: chains at the present frame; return their groups, in an order in which they can be solved at all frames.
 
     Chains whose settings are animated may be one group at some frames and several at others: they are kept as one
     cluster, and grouped anew at every frame.
@@ -90,16 +90,17 @@ def take_tracks(
         FabrikError: a chain can't be used, chains depend on each other in a circle, or a bone's rotation mode is
             animated.
     """
+    armature = work.armature
     paths = animated_paths(armature)
     changing = {chain.name for chain in chains if animated_settings(paths, armature, chain.name)}
-    read = take_snapshots(view_layer, armature, chains)
+    read = take_snapshots(work.view_layer, armature, chains, acting_constraints(work, chains))
     for snapshot in read:
         check_alone(snapshot)
         for bone in snapshot.bones.bones:
             check_one_mode(paths, bone)
     clusters = unite_chains([replace(one, influence=1.0) if one.name in changing else one for one in read])
     groups = [with_tree(group) if changing.isdisjoint(group.names) else group for group in clusters]
-    return [Track(armature, group, frames, paths) for group in solving_order(groups)]
+    return [Track(armature, group, work.frames, paths) for group in solving_order(groups)]
 
 
 class Track:

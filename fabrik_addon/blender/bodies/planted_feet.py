@@ -160,9 +160,9 @@ def toes_of(armature: Object, handle: FabrikHandle, turning: Container[str]) -> 
 def _sole(handle: FabrikHandle, sole: Sequence[PoseBone], roles: Mapping[str, str], up: Vector) -> Sole:
     """Return what a planted handle stands on.
 
-    The points are the ends of the handle's bone and of the parts that hang on it, at a foot with its heel and with half its
-    breadth to each side; of a handle at a tail that tail alone. A foot whose bone rises by more than 45 degrees stands
-    on its toes, as a wolf's does, and has no heel there.
+    The points are the ends of the handle's bone and of the parts that hang on it, at a foot with its heel and with half
+    its breadth to each side; of a handle at a tail that tail alone. A foot whose bone rises by more than 45 degrees
+    stands on its toes, as a wolf's does, and has no heel there.
     """
     bone = sole[0]
     if handle.use_tail:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from .overrides import ChainConstraint, chain_constraints
+from .overrides import Acts, ChainConstraint, chain_constraints, is_active
 
 if TYPE_CHECKING:
     from bpy.types import Bone, Object, PoseBone
@@ -35,14 +35,16 @@ def with_bones_below(bone: _BoneT) -> list[_BoneT]:
 class ArmatureBones:
     """The bones of an armature, read when they are first needed: valid until a bone or a constraint changes."""
 
-    def __init__(self, armature: Object) -> None:
+    def __init__(self, armature: Object, acts: Acts = is_active) -> None:
         self.armature = armature
+        self.acts = acts
+        """Which constraints count."""
         self._moving: dict[str, frozenset[str]] = {}
 
     @cached_property
     def chain_constraints(self) -> tuple[ChainConstraint, ...]:
-        """The active IK and Spline IK constraints (``overrides.chain_constraints``)."""
-        return tuple(chain_constraints(self.armature))
+        """The IK and Spline IK constraints that count (``overrides.chain_constraints``)."""
+        return tuple(chain_constraints(self.armature, self.acts))
 
     @cached_property
     def names(self) -> list[str]:

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from .rotation_channel import channel_name
 
 if TYPE_CHECKING:
-    from bpy.types import Constraint, Object, PoseBone
+    from bpy.types import ID, Constraint, Object, PoseBone
 
 ChainConstraint: TypeAlias = "tuple[PoseBone, Constraint, list[PoseBone]]"
 """A bone, its IK or Spline IK constraint, and all bones that it rotates."""
+
+Acts: TypeAlias = "Callable[[Constraint], bool]"
+"""Which constraints count: those that act now (``is_active``), or at some frames."""
 
 _CHAIN_TYPES = {'IK', 'SPLINE_IK'}
 
@@ -42,16 +45,19 @@ def replaces_pose(constraint: Constraint) -> bool:
     )
 
 
-def driven_paths(owner: Object) -> set[str]:
-    """Return the data paths of an object's driven properties; muted drivers don't count."""
-    animation = owner.animation_data
+def driven_paths(owner: ID) -> set[str]:
+    """Return the data paths of a data-block's driven properties; muted drivers don't count."""
+    animation = getattr(owner, "animation_data", None)
     return {curve.data_path for curve in animation.drivers if not curve.mute} if animation else set()
 
 
 def is_active(constraint: Constraint) -> bool:
     """Tell whether a constraint is evaluated and has an influence."""
-    if not (constraint.enabled and constraint.influence > 0.0):
-        return False
+    return constraint.enabled and constraint.influence > 0.0 and is_complete(constraint)
+
+
+def is_complete(constraint: Constraint) -> bool:
+    """Tell whether a constraint is evaluated where it is enabled and has an influence."""
     # Blender skips a constraint that isn't valid, but still calls one valid whose target was deleted.
     return constraint.is_valid and not _lacks_target(constraint)
 
@@ -81,11 +87,11 @@ def is_limit(constraint: Constraint) -> bool:
     )
 
 
-def chain_constraints(armature: Object) -> Iterator[ChainConstraint]:
-    """Yield the active IK and Spline IK constraints."""
+def chain_constraints(armature: Object, acts: Acts = is_active) -> Iterator[ChainConstraint]:
+    """Yield the IK and Spline IK constraints that act."""
     for owner in armature.pose.bones:
         for constraint in owner.constraints:
-            if constraint.type in _CHAIN_TYPES and is_active(constraint):
+            if constraint.type in _CHAIN_TYPES and acts(constraint):
                 length = constraint.chain_count or len(armature.pose.bones)
                 use_tail = constraint.type == 'SPLINE_IK' or constraint.use_tail
                 rotated = [owner, *owner.parent_recursive] if use_tail else list(owner.parent_recursive)
@@ -99,6 +105,7 @@ def overrides_of(
     use_stretch: bool = False,
     moving_root: PoseBone | None = None,
     rotating: Iterable[ChainConstraint] | None = None,
+    acts: Acts = is_active,
 ) -> tuple[str, ...]:
     """Return the bones of a chain that constraints rotate after their channels, or whose channels are driven, in words.
 
@@ -108,18 +115,19 @@ def overrides_of(
         use_stretch: whether the bones' scale is written too, so that what changes it counts.
         moving_root: the bone among them whose location is written too.
         rotating: the armature's ``chain_constraints``, where they are read already.
+        acts: which constraints count.
     """
     found = [
         f"bone '{bone.name}' (constraint '{constraint.name}')"
         for bone in bones
         for constraint in bone.constraints
-        if is_active(constraint)
+        if acts(constraint)
         and constraint.type not in _CHAIN_TYPES
         and (use_stretch or constraint.type not in SCALING_TYPES)
         and not (use_limits and is_limit(constraint))
     ]
     names = {bone.name for bone in bones}
-    for owner, constraint, rotated in chain_constraints(armature) if rotating is None else rotating:
+    for owner, constraint, rotated in chain_constraints(armature, acts) if rotating is None else rotating:
         hit = next((bone.name for bone in rotated if bone.name in names), None)
         if hit is not None:
             found.append(f"bone '{hit}' (constraint '{constraint.name}' of bone '{owner.name}')")

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...core import FabrikError
+from ..animation.animated_settings import acts_at_some_frame
 from ..rig.chain_bones import bones_of_chains
 from ..rig.dependencies import Node, followed_by_chains
 
@@ -52,5 +53,5 @@ def posing_order(chains: Mapping[Object, Sequence[FabrikChain]]) -> tuple[list[O
 
 def _followed(armature: Object, chains: Iterable[FabrikChain]) -> set[Node]:
     with suppress(FabrikError):  # the command says what is wrong with the chain
-        return followed_by_chains(armature, chains)
+        return followed_by_chains(armature, chains, acts_at_some_frame())
     return set()

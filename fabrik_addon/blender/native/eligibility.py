@@ -15,12 +15,15 @@ import numpy as np
 from ...core import FabrikError
 from ..animation.animated_settings import animated_paths, animated_settings, is_taken_away
 from ..bones.bone_limits import euler_limits_of, is_hinge_by_locks, stiffness_of
+from ..bones.overrides import is_complete
 from ..bones.rotation_channel import has_locks
 from ..rig.chain_bones import ChainBones
 from ..rig.connected_chains import chains_of_tree
+from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import settings_of
 from ..rig.snapshot import Snapshot, take_snapshot
+from ..rig.targets_and_poles import check_independent
 from ..solving.chain_groups import Group, solving_order
 from .custom_properties import CONSTRAINT
 from .find_rigs import is_stretching, solver_of, solvers_of, turned_by
@@ -52,6 +55,7 @@ def eligible_chains(view_layer: ViewLayer, armature: Object, chains: Sequence[Fa
     """
     view_layer.update()
     snapshots = [take_snapshot(view_layer, armature, chain) for chain in chains]
+    _check_switched(armature, snapshots, chains)
     paths = animated_paths(armature)
     eligible = [_eligible_chain(armature, *each, paths) for each in zip(chains, snapshots, strict=True)]
     own = [solver_of(armature, chain) for chain in chains]
@@ -61,6 +65,23 @@ def eligible_chains(view_layer: ViewLayer, armature: Object, chains: Sequence[Fa
     solving_order([Group((each,)) for each in [*snapshots, *_other_snapshots(view_layer, armature, chains)]])
     _warn_of_trees(armature, eligible)
     return eligible
+
+
+def _check_switched(armature: Object, snapshots: Sequence[Snapshot], chains: Sequence[FabrikChain]) -> None:
+    """Refuse chains that depend on themselves through a constraint whose influence is 0 now.
+
+    Blender's dependency graph has the relation all the same: the rig would be a cycle.
+    """
+    for snapshot, chain in zip(snapshots, chains, strict=True):
+        goals = (("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget))
+        for role, obj, bone_name in goals:
+            if obj is None:
+                continue
+            name, follows = in_words(obj, bone_name), followed_bones(obj, bone_name, armature, is_complete)
+            try:
+                check_independent(role, name, follows, snapshot.moving)
+            except FabrikError as error:
+                raise FabrikError(f"Chain '{chain.name}': {error}") from error
 
 
 def _other_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:

@@ -23,7 +23,7 @@ from ..bones.bone_kinematics import basis_with, pose_matrices, rotates_rigidly, 
 from ..bones.bone_limits import Limits, euler_limits_of, is_hinge_by_locks, limits_of, resting_locks
 from ..bones.bone_stretch import Link, Stretch, read_links, read_stretch
 from ..bones.bone_tree import BoneTree, End, read_tree
-from ..bones.overrides import overrides_of
+from ..bones.overrides import is_active, overrides_of
 from ..bones.rotation_channel import LockableChannel, is_locked, read_lockable_channel
 from ..bones.shared_joints import one_bone_per_joint
 
@@ -221,7 +221,7 @@ def read_bones(
     end = bones[-1] if spec.use_tail else armature.pose.bones[spec.tip]
     line = bones if spec.use_tail else (*bones, end)
     own_channels = tuple(read_lockable_channel(bone) for bone in bones)
-    rotating = None if all_bones is None else all_bones.chain_constraints
+    rotating, acts = (None, is_active) if all_bones is None else (all_bones.chain_constraints, all_bones.acts)
     free = _free_bones(bones, spec)
     limits = tuple(limits_of(bone) for bone in bones) if spec.use_limits else None
     locked = [i for i in free if own_channels[i].has_locks]
@@ -240,7 +240,7 @@ def read_bones(
         own_channels=own_channels,
         rotations=tuple(own.rotation(own.channel) for own in own_channels),
         limits=limits,
-        is_constrained=bool(overrides_of(armature, line, use_limits=False, rotating=rotating)),
+        is_constrained=bool(overrides_of(armature, line, use_limits=False, rotating=rotating, acts=acts)),
         stretch=read_stretch(bones) if spec.use_stretch else None,
         pole_shape=spec.pole_shape,
         still=spec.still.difference(bones[i].name for i in free),

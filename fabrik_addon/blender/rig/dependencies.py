@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import bpy
 
 from ...core import FabrikError
-from ..bones.overrides import chain_constraints, constraint_goals, is_active
+from ..bones.overrides import Acts, chain_constraints, constraint_goals, is_active
 from .chain_bones import ChainSettings, bones_of_chain
 from .modifier_inputs import group_inputs, input_value
 
@@ -42,12 +42,13 @@ def _is_armature(owner: ID | None) -> bool:
     return isinstance(owner, bpy.types.Object) and owner.type == 'ARMATURE'
 
 
-def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str, str]:
+def followed_bones(target: Object, bone_name: str, armature: Object, acts: Acts = is_active) -> dict[str, str]:
     """Return the names of an armature's bones on which a target depends, each with the path to it in words.
 
     Args:
         target: object that is the target or pole.
         bone_name: its bone, or empty.
+        acts: which constraints count.
     """
     start: Node = (target, bone_name)
     seen: set[Node] = {start}
@@ -57,15 +58,19 @@ def followed_bones(target: Object, bone_name: str, armature: Object) -> dict[str
         (obj, bone), through = waiting.pop()
         if bone and obj == armature:
             followed[bone] = f"{through}bone '{bone}'"
-        for node in _dependencies(obj, bone):
+        for node in _dependencies(obj, bone, acts=acts):
             if node not in seen:
                 seen.add(node)
                 waiting.append((node, f"{in_words(obj, bone)}, which follows " if (obj, bone) != start else through))
     return followed
 
 
-def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set[Node]:
+def followed_by_chains(armature: Object, chains: Iterable[ChainSettings], acts: Acts = is_active) -> set[Node]:
     """Return all objects and bones on which targets, poles and bones of chains depend, and these themselves.
+
+    Args:
+        armature: object with the chains.
+        acts: which constraints count.
 
     Raises:
         FabrikError: a chain has no such bones; the message names the chain.
@@ -79,15 +84,15 @@ def followed_by_chains(armature: Object, chains: Iterable[ChainSettings]) -> set
         except FabrikError as error:
             raise FabrikError(f"Chain '{chain.name}': {error}") from error
         seen |= {(armature, name) for name in (chain.tip, *(bone.name for bone in bones))}
-    return followed_by(seen)
+    return followed_by(seen, acts)
 
 
-def followed_by(nodes: Iterable[Node]) -> set[Node]:
-    """Return objects and bones, and all on which they depend."""
+def followed_by(nodes: Iterable[Node], acts: Acts = is_active) -> set[Node]:
+    """Return objects and bones, and all on which they depend through the constraints that count."""
     seen = set(nodes)
     waiting = list(seen)
     while waiting:
-        found = set(_dependencies(*waiting.pop())) - seen
+        found = set(_dependencies(*waiting.pop(), acts=acts)) - seen
         seen |= found
         waiting += found
     return seen
@@ -98,13 +103,16 @@ def moved_by(obj: Object) -> set[Node]:
     return {(obj, "")} | followed_by(_dependencies(obj, "", _OF_TRANSFORM))
 
 
-def _dependencies(obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHING) -> Iterator[Node]:
+def _dependencies(
+    obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHING, acts: Acts = is_active
+) -> Iterator[Node]:
     """Yield what an object's or a bone's transform, an object's geometry, or another property is computed from.
 
     Args:
         obj: the object, that of a bone or of a geometry, or another data-block.
         bone_name: name of the bone, ``_GEOMETRY``, or data path of the property; empty for the object itself.
         driven: data paths of the drivers that count, of an object itself or a bone.
+        acts: which constraints count.
     """
     if not isinstance(obj, bpy.types.Object):
         yield from _driver_sources(obj, bone_name)
@@ -126,7 +134,7 @@ def _dependencies(obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHIN
         if bone.parent:
             yield obj, bone.parent.name
         constraints = list(bone.constraints)
-        constraints += [by for _, by, rotated in chain_constraints(obj) if bone in rotated]
+        constraints += [by for _, by, rotated in chain_constraints(obj, acts) if bone in rotated]
     else:
         if obj.parent:
             yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
@@ -134,7 +142,7 @@ def _dependencies(obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHIN
                 yield obj.parent, _GEOMETRY
         constraints = list(obj.constraints)
     for constraint in constraints:
-        if is_active(constraint):
+        if acts(constraint):
             yield from _constraint_targets(constraint)
     yield from _driver_sources(obj, bone_name, driven)
 

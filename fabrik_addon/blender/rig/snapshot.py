@@ -157,7 +157,7 @@ def take_unchecked(
         overridden = _overridden(all_bones, bones, settings.use_limits, settings.use_stretch, options.moves_root)
         posed = posed_chain(bones)
         moving = all_bones.moving_with(bones.bones[0])
-        found = read_goals(view_layer, armature, settings, posed, moving)
+        found = read_goals(view_layer, armature, settings, posed, moving, all_bones.acts)
     except FabrikError as error:
         raise FabrikError(f"Chain '{settings.name}': {error}") from error
     return Snapshot(
@@ -236,7 +236,8 @@ def _overridden(
         return ()
     moving = bones.bones[0] if moves_root else None
     written = [bone for bone in bones.line if use_stretch or bone == moving or not bones.is_still(bone)]
-    return overrides_of(all_bones.armature, written, use_limits, use_stretch, moving, all_bones.chain_constraints)
+    rotating, acts = all_bones.chain_constraints, all_bones.acts
+    return overrides_of(all_bones.armature, written, use_limits, use_stretch, moving, rotating, acts)
 
 
 def _carried(all_bones: ArmatureBones, bones: ChainBones) -> tuple[str, ...]:
@@ -244,4 +245,5 @@ def _carried(all_bones: ArmatureBones, bones: ChainBones) -> tuple[str, ...]:
     if not bones.is_constrained:
         return ()
     behind = [bone for bone in bones.line[bones.free[0] + 1 :] if bones.is_still(bone)]
-    return overrides_of(all_bones.armature, behind, use_limits=True, rotating=all_bones.chain_constraints)
+    rotating, acts = all_bones.chain_constraints, all_bones.acts
+    return overrides_of(all_bones.armature, behind, use_limits=True, rotating=rotating, acts=acts)

@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...core import Array, FabrikError, Goals
-from ..bones.overrides import overrides_of
+from ..bones.overrides import Acts, is_active, overrides_of
 from ..bones.rotation_channel import is_finite, is_locked, rotation_in_armature
 from .chain_bones import ChainBones, ChainSettings, bones_of_chain
 from .dependencies import followed_bones, in_words
@@ -50,6 +50,7 @@ def read_goals(
     settings: ChainSettings,
     posed: PosedChain,
     moving: frozenset[str],
+    acts: Acts = is_active,
 ) -> ReadGoals:
     """Return a chain's goals.
 
@@ -57,6 +58,7 @@ def read_goals(
         view_layer: evaluated, with nothing changed since.
         posed: the chain; if it is pinned, its target is where its end is.
         moving: names of the bones that move when the chain does.
+        acts: which constraints count.
 
     Raises:
         FabrikError: the armature isn't evaluated, there is no target, target or pole have no finite position, or one
@@ -78,7 +80,7 @@ def read_goals(
     target_bone = ""
     for role, obj, bone_name in roles:
         positions_world[role] = target_position(view_layer, obj, bone_name, role)
-        follows = followed_bones(obj, bone_name, armature)
+        follows = followed_bones(obj, bone_name, armature, acts)
         supporting: set[str] = set()
         if role == "target" and obj == armature and bone_name:
             target_bone = bone_name

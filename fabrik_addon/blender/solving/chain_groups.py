@@ -13,7 +13,7 @@ group is read anew once those are written.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from .solve_tree_bones import ReadTree, take_tree
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
 
+    from ..bones.overrides import Acts
     from ..rig.properties import FabrikChain
 
 
@@ -106,10 +107,15 @@ def take_groups(view_layer: ViewLayer, armature: Object, chains: Sequence[Fabrik
     return group_chains(take_snapshots(view_layer, armature, chains))
 
 
-def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:
+def take_snapshots(
+    view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain], acting: Mapping[str, Acts] | None = None
+) -> list[Snapshot]:
     """Read chains, in the order given; the arguments are those of ``take_groups``.
 
     Whether each of them can be solved by itself isn't checked yet: ``with_tree`` does that.
+
+    Args:
+        acting: which constraints count, by the chains' names; else those that act now.
 
     Raises:
         FabrikError: a chain or its target can't be used, or two chains have the same name.
@@ -118,8 +124,9 @@ def take_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[Fab
     for name in names:
         if (count := names.count(name)) > 1:
             raise FabrikError(f"{count} chains of '{armature.name}' are named '{name}': give each a name of its own")
-    all_bones = ArmatureBones(armature)
-    return [take_unchecked(view_layer, armature, chain, all_bones) for chain in chains]
+    now = ArmatureBones(armature)
+    bones = {name: ArmatureBones(armature, acts) for name, acts in (acting or {}).items()}
+    return [take_unchecked(view_layer, armature, chain, bones.get(chain.name, now)) for chain in chains]
 
 
 def group_chains(snapshots: Sequence[Snapshot]) -> list[Group]:

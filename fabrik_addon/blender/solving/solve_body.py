@@ -14,6 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ...core import FabrikError
 from ...core.body.posture import FLAT_WEIGHT, HEEL_WEIGHT
+from ...core.math.quaternion_arrays import largest_angle
 from ..bodies.body_balance import center_over_floor, read_balance, read_support, share_on_heels
 from ..bodies.body_floor import read_floor
 from ..bodies.body_following import Follows
@@ -22,7 +23,7 @@ from ..bodies.body_snapshots import BodySnapshots, take_body
 from ..bodies.body_swivels import read_swivels
 from ..bodies.handle_chains import rotation_name
 from ..bodies.handles import Pull, following_objects
-from ..bones.rotation_channel import Channel, Setting, angle_between, is_locked
+from ..bones.rotation_channel import Channel, Setting, is_locked
 from ..rig.chain_bones import check_root_moves
 from ..rig.last_results import Result
 from ..rig.snapshot import Snapshot
@@ -191,7 +192,7 @@ def _has_lifted_heels(group: Group, solution: TreeSolution | None) -> bool:
         return False
     start, ends = group.tree.start, [group.snapshots[number].bones.end.name for number in _flat_feet(group)]
     joints = [group.tree.bones.tree.core_joints[name] for name in ends]
-    return any(angle_between(Quaternion(start.frames[j]), Quaternion(solution.frames[j])) > FLAT for j in joints)
+    return largest_angle([start.frames[j] for j in joints], [solution.frames[j] for j in joints]) > FLAT
 
 
 def _flat_feet(group: Group) -> list[int]:
