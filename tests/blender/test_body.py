@@ -1349,6 +1349,25 @@ def test_a_foot_that_does_not_take_the_rotation_it_is_given_is_named(
     assert ("bone 'foot.L' is" in message and "at their limit are" in message) == is_named, message
 
 
+@pytest.mark.parametrize("by", [(0.05, -0.2, 0.2), (0.1, 0.2, 0.2)])
+def test_a_release_comes_no_farther_from_the_goals_where_hips_are_scaled_unevenly(
+    rigify: None, by: tuple[float, float, float]
+) -> None:
+    """The corrections of the last move diverged: the foot came off by 0.34 of the height, the planted one by 0.2."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    armature.pose.bones["spine"].scale = (1.3, 0.8, 1.0)
+    update()
+    drag = BodyDrag(bpy.context.view_layer, armature, "foot.L")
+    start, toes = drag.start_position.copy(), armature.pose.bones["toe.R"].head.copy()
+    goal = start + height(armature) * Vector(by)
+    for step in range(1, 41):
+        drag.move(bpy.context.view_layer, start.lerp(goal, step / 40.0))
+    drag.finish(bpy.context.view_layer)
+    assert drag.distance_left < 0.02 * height(armature)
+    assert (armature.pose.bones["toe.R"].head - toes).length < 0.01 * height(armature)
+
+
 def test_a_pull_to_the_present_rotation_rotates_nothing_in_an_object_of_uneven_scale(rigify: None) -> None:
     """The world's rotation was brought into armature space by the rotation of a sheared matrix: 18 degrees off."""
     armature = metarig("human_metarig")

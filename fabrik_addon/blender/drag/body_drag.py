@@ -32,6 +32,7 @@ from ..solving.corrected_goals import (
     CORRECTED,
     MOST_CORRECTIONS,
     corrected_goals,
+    cost_of,
     deviations_of,
     largest_difference,
 )
@@ -43,7 +44,7 @@ from .base_drag import BaseDrag, Grab
 from .mirrored_pull import other_side
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bpy.types import Bone, Object, PoseBone, ViewLayer
     from mathutils import Matrix
@@ -190,21 +191,26 @@ class BodyDrag(BaseDrag):
         found = solve_group(self._let_go(group, at), corrected, self._previous)
         solution = found[0].solution
         assert solution is not None  # of a tree
-        turn, self._previous = self._turn_to(solution.frames), found
+        turn = self._turn_to(solution.frames)
+        self._show(view_layer, found, goals)
+        return turn
+
+    def _show(self, view_layer: ViewLayer, found: tuple[SolvedChain, ...], goals: Mapping[str, Goals]) -> None:
+        """WRITE: a solution, and take note of how near it comes to the goals of the pulled handles' chains."""
+        self._previous = found
         # Of Rigify's human 58 channels of all chains are 19 of bones.
         settings = {(bone.name, channel[0]): (bone, channel) for chain in found for bone, channel in chain.settings}
         for bone, channel in settings.values():
             self._channels.write(bone, channel)
         view_layer.update()
-        self._deviations = deviations_of(group, solution)
+        self._deviations = deviations_of(self._group, found[0].solution)
         self._turn_eyes(view_layer)
         name = self._handle.handle
         for own in found:
             if own.snapshot.name == name:
                 own = own._replace(snapshot=replace(own.snapshot, goals=goals[name]))
                 self.result = outcome_of(view_layer, self.armature, own, ())
-        self.distance_left = (self.armature.matrix_world @ self._place() - position).length
-        return turn
+        self.distance_left = (self.armature.matrix_world @ self._place() - self.position).length
 
     def _turn_eyes(self, view_layer: ViewLayer) -> None:
         """Turn the eyes to what is looked at from where the head now is."""
@@ -262,12 +268,23 @@ class BodyDrag(BaseDrag):
         return largest_angle(shown, frames)
 
     def finish(self, view_layer: ViewLayer) -> None:
-        """Move to the same position again: a move by no distance has no largest rotation."""
+        """Move to the same position again: a move by no distance has no largest rotation.
+
+        Corrections may diverge where bones are sheared: the best of them is kept, as ``pull_body`` does.
+        """
+        goals = self._goals(self._to_armature @ self.position)
+        is_corrected = bool(self._start_deviations and self._previous)
+        least, best = cost_of(self._group, goals) if is_corrected else math.inf, self._previous
         for _ in range(MOST_CORRECTIONS if self._start_deviations else 1):
             before = self._deviations
             self.move(view_layer, self.position)
+            cost = cost_of(self._group, goals)
+            if cost < least:
+                least, best = cost, self._previous
             if largest_difference(self._group, self._deviations, before) <= CORRECTED:
                 break
+        if best is not self._previous:
+            self._show(view_layer, best, goals)
         self.is_settled = True
 
     def confirm(self) -> list[tuple[Object | PoseBone | Bone, str]]:

@@ -109,6 +109,8 @@ class ModalEvents(ABC):
                 return 'FINISHED'
             if event.type in _CANCEL:
                 return 'CANCELLED'
+            if len(event.type) == 1 and (event.ctrl or event.alt or event.oskey):
+                return 'RUNNING_MODAL'  # Ctrl Z is no axis
             if not self._press(context, event):
                 return 'RUNNING_MODAL'
         elif event.type not in _MODIFIERS:

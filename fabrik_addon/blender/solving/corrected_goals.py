@@ -125,11 +125,15 @@ def largest_difference(group: Group, a: Deviations, b: Deviations) -> float:
     )
 
 
-def cost_of(group: Group) -> float:
-    """READ: the sum of ``w d^2`` over the chains with a position, d the distance of the end from its target."""
+def cost_of(group: Group, goals: Mapping[str, Goals]) -> float:
+    """READ: the sum of ``w d^2`` over the chains with a position, d the distance of the end from its target.
+
+    Args:
+        goals: other ones than those that were read, by the names of chains.
+    """
+    targets = [goals.get(snapshot.name, snapshot.goals).targets[0].tolist() for snapshot in group.snapshots]
     return sum(
-        (PIN_WEIGHT if snapshot.is_pinned else 1.0)
-        * (snapshot.bones.end_position - Vector(snapshot.goals.targets[0].tolist())).length_squared
-        for snapshot in group.snapshots
+        (PIN_WEIGHT if snapshot.is_pinned else 1.0) * (snapshot.bones.end_position - Vector(target)).length_squared
+        for snapshot, target in zip(group.snapshots, targets, strict=True)
         if snapshot.has_position
     )

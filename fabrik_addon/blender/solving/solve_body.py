@@ -103,7 +103,7 @@ def pull_body(
         before = deviations
         solved = solve_group(group, corrected_goals(group, {}, before), solved)
         write_solved(solved)
-        cost, deviations = cost_of(group), deviations_of(group, solved[0].solution)
+        cost, deviations = cost_of(group, {}), deviations_of(group, solved[0].solution)
         if cost < least or not best:  # infinite, where the square of a distance is
             least, best = cost, solved
         if largest_difference(group, deviations, before) <= CORRECTED:

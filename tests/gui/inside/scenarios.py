@@ -268,6 +268,9 @@ def keys_of_axes(rig: Any, start: Vector) -> Steps:
     check(abs(off.z) < 2e-3, f"Shift Z locks the plane across it ({tuple(off)})")
     yield from press("C")
     check(pose_bits(rig) == free, "C takes locks away")
+    Stage.hands.key("Z", "ctrl")
+    yield 0.3
+    check(pose_bits(rig) == free and is_dragging(), "Ctrl Z is no axis")
 
 
 def keys_of_chain_length(rig: Any) -> Steps:
