@@ -532,6 +532,21 @@ def test_keys_of_an_influence_that_were_removed_after_a_conversion_stay_away(
         assert values(copy, "influence") == pytest.approx(expected)
 
 
+def test_bones_without_keys_whose_constraint_has_no_influence_at_times_are_named(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Their own pose, which showed where the constraint has no influence, is gone after the conversion."""
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    for frame, influence in ((1, 1.0), (10, 0.0)):
+        constraint.influence = influence
+        constraint.keyframe_insert("influence", frame=frame)
+    armature.pose.bones["thigh"].keyframe_insert("rotation_quaternion", frame=1)
+    bpy.context.scene.frame_set(1)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert "where it has no influence, rotations without keys stay those of this frame: 'shin'" in notes(capfd)
+
+
 @pytest.mark.parametrize("how", [push_down, stash, tweak_another_action])
 def test_an_influence_in_the_nla_is_listed(how: Callable[[Object], None], capfd: pytest.CaptureFixture[str]) -> None:
     armature = make_leg()

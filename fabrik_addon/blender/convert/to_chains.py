@@ -24,6 +24,7 @@ from mathutils import Matrix, Vector
 
 from ...core import FabrikError, Pose
 from ...core.goals.pole_angle import from_blender
+from ..animation.animated_settings import animated_paths, switched_constraints
 from ..animation.carried_animation import (
     can_carry_switch,
     carry_curve,
@@ -38,7 +39,7 @@ from ..animation.carried_animation import (
 )
 from ..bones.bone_kinematics import pose_matrices, rotates_rigidly
 from ..bones.overrides import is_active
-from ..bones.rotation_channel import has_locks
+from ..bones.rotation_channel import channel_name, has_locks
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
 from ..rig.last_results import forget_result
@@ -46,7 +47,7 @@ from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.snapshot import take_snapshot
 from ..rig.targets_and_poles import target_position
-from ..rig.wording import plain
+from ..rig.wording import listed, plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
 from ..solving.stored_values import kept_values
@@ -301,6 +302,11 @@ def _unsupported(
         messages.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
     if constraint.influence < 1.0:
         messages.append("influence blends the target there, and the bones' rotations here")
+    paths = animated_paths(armature)
+    unkeyed = [link for link in rotated if link.path_from_id(channel_name(link)) not in paths]
+    if unkeyed and is_active(constraint) and switched_constraints()(constraint):
+        names = listed([f"'{link.name}'" for link in unkeyed])
+        messages.append(f"where it has no influence, rotations without keys stay those of this frame: {names}")
     others = {
         f"'{by.name}' of bone '{link.name}'"
         for link in rotated
