@@ -20,6 +20,7 @@ from tests.blender.rigs import (
     change_animated,
     edit_without_key,
     end_of,
+    enter_pose_mode,
     error_of,
     everything,
     head_of,
@@ -68,6 +69,18 @@ def test_a_chain_gets_a_target_and_a_pole_later(as_bones: bool) -> None:
         state = everything()
         assert "Chain 'bone3' already has a" in error_of(operator, as_bones=as_bones)
         assert everything() == state
+
+
+def test_a_target_and_a_pole_that_were_deleted_are_made_anew() -> None:
+    """The chain was said to have them already, and Solve that they were deleted."""
+    armature = make_tail(4)
+    chain = set_chain(armature, "bone3", 2, make_empty("target", (0.5, 0.5, 2.0)), make_empty("pole", (0, -3, 2)))
+    for goal in (chain.target, chain.pole_target):
+        bpy.context.scene.collection.objects.unlink(goal)
+    enter_pose_mode(armature)
+    assert create_target() == {"FINISHED"} and create_pole() == {"FINISHED"}
+    assert chain.target.users_scene and chain.pole_target.users_scene
+    assert bpy.ops.pose.fabrik_solve() == {"FINISHED"}
 
 
 def test_a_goal_needs_a_chain_and_its_bones() -> None:

@@ -13,7 +13,7 @@ from bpy.types import Panel, UIList
 
 from ...core import FabrikError
 from ...core.solvers.names import SOLVER_NAMES
-from ..rig.properties import STATUS_NAMES, active_chain, settings_of, shown_armature
+from ..rig.properties import STATUS_NAMES, active_chain, is_gone, settings_of, shown_armature
 from ..rig.property_updates import OWN_CONTEXT
 from ..rig.wording import counted
 from ..translation.catalogue import follow_language
@@ -264,7 +264,7 @@ class VIEW3D_PT_fabrik_target(ActiveChainPanel):
         column = layout.column()
         column.active = not chain.use_pin
         _draw_goal(column, chain, "target", "subtarget")
-        if chain.target is None:
+        if is_gone(chain.target):
             add = column.operator("pose.fabrik_target_add", icon='ADD')
             add.as_bones = settings_of(armature).use_target_bones
         layout.prop(chain, "use_rotation")
@@ -277,7 +277,7 @@ class VIEW3D_PT_fabrik_pole(ActiveChainPanel):
 
     def draw_chain(self, context: Context, layout: UILayout, armature: Object, chain: FabrikChain) -> None:
         _draw_goal(layout, chain, "pole_target", "pole_subtarget")
-        if chain.pole_target is None:
+        if is_gone(chain.pole_target):
             add = layout.operator("pose.fabrik_pole_add", icon='ADD')
             add.as_bones = settings_of(armature).use_target_bones
         column = layout.column()

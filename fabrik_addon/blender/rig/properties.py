@@ -383,6 +383,11 @@ def settings_of(armature: Object) -> FabrikSettings:
     return armature.fabrik  # type: ignore[attr-defined]
 
 
+def is_gone(goal: Object | None) -> bool:
+    """Tell whether there is no target or pole, or one that was deleted: the chain still has it, but no scene does."""
+    return goal is None or not goal.users_scene
+
+
 def active_chain(armature: Object) -> FabrikChain | None:
     """Return the chain that is chosen in the list, or None."""
     settings = settings_of(armature)

@@ -14,7 +14,7 @@ from ...core import FabrikError
 from ..rig.chain_bones import ChainBones, ChainSpec, chain_matrices, read_bones, read_pose, spec_of
 from ..rig.keep_bend import keep_bend
 from ..rig.last_results import forget_result
-from ..rig.properties import FabrikChain, settings_of
+from ..rig.properties import FabrikChain, is_gone, settings_of
 from ..rig.targets_and_poles import armature_to_world
 from .move_target import scale_of
 from .pole_placement import PolePlacement, place_pole
@@ -138,7 +138,7 @@ def add_goals(scene: Scene, view_layer: ViewLayer, armature: Object, chain: Fabr
         ("target", goals.create_target, chain.target),
         ("pole", goals.create_pole, chain.pole_target),
     ):
-        if is_wanted and present is not None:
+        if is_wanted and present is not None and not is_gone(present):
             raise FabrikError(f"Chain '{chain.name}' already has a {role}: '{present.name}'")
     view_layer.update()
     placed = _place(armature, replace(spec_of(chain), use_stretch=chain.use_stretch), f"Chain '{chain.name}'")
