@@ -9,6 +9,7 @@ import pytest
 from bpy.types import Constraint, Object
 from mathutils import Quaternion
 
+from fabrik_addon.blender.animation.animated_settings import switched_constraints
 from tests.blender.rigs import (
     Bone,
     clear_scene,
@@ -103,6 +104,24 @@ def test_keys_of_what_a_target_follows_at_some_frames_count_as_keyed(frame: int)
     keys = armature.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
     arm = [curve for curve in keys if curve.data_path == 'pose.bones["arm"].rotation_quaternion']
     assert [point.co.x for point in arm[0].keyframe_points] == [1, SWITCHED - 1, SWITCHED, 9, LAST]
+
+
+@pytest.mark.parametrize("is_keyed", [False, True])
+def test_a_switch_that_a_property_drives_counts_where_the_property_is_animated(is_keyed: bool) -> None:
+    """It is the usual switch of a rig: else it says the same at all frames."""
+    armature, spine, arm, follow, hand = spine_and_arm()
+    hand.animation_data.action = None
+    armature["follows_chest"] = 0.0
+    driver = follow.driver_add("influence").driver
+    driver.type, variable = "SUM", driver.variables.new()
+    variable.targets[0].id, variable.targets[0].data_path = armature, '["follows_chest"]'
+    for frame, value in ((1, 0.0), (SWITCHED - 1, 0.0), (SWITCHED, 1.0)) if is_keyed else ():
+        armature["follows_chest"] = value
+        armature.keyframe_insert('["follows_chest"]', frame=frame)
+    bpy.context.scene.frame_set(1)
+    assert switched_constraints()(follow) == is_keyed
+    bake(1)
+    assert off_at(armature, spine, arm) == []
 
 
 def own_prop() -> tuple[Object, object]:

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...core import FabrikError
 from ..bones.overrides import Acts, driven_paths, is_active, is_complete
@@ -13,7 +14,7 @@ from ..rig.properties import chosen_chains, settings_of
 from ..solving.stored_values import TRANSFORM_CHANNELS, curves_of
 
 if TYPE_CHECKING:
-    from bpy.types import ID, Constraint, FCurve, Object, PoseBone
+    from bpy.types import ID, Constraint, Driver, DriverTarget, FCurve, Object, PoseBone
 
     from ..rig.properties import FabrikChain
 
@@ -51,16 +52,36 @@ def animated_paths(armature: Object) -> set[str]:
 def switched_constraints() -> Acts:
     """Return what tells of a constraint whether curves or drivers switch it on and off, or animate its influence.
 
-    The animation of each owner is read once.
+    Drivers that read nothing but properties without animation don't: in rigs that Rigify generates hundreds of
+    constraints follow switches between IK and FK. The animation of each owner is read once.
     """
-    read: dict[ID, set[str]] = {}
+    read: dict[ID, tuple[set[str], dict[str, Driver]]] = {}
+
+    def animation_of(owner: ID) -> tuple[set[str], dict[str, Driver]]:
+        if owner not in read:
+            animation = getattr(owner, "animation_data", None)
+            driven = animation.drivers if animation else ()
+            drivers = {curve.data_path: curve.driver for curve in driven if curve.driver and not curve.mute}
+            read[owner] = {curve.data_path for curve in curves_of(owner)}, drivers
+        return read[owner]
+
+    def is_constant(source: DriverTarget) -> bool:
+        path = re.sub(r"\[\d+]$", "", source.data_path)
+        keyed, drivers = animation_of(source.id) if source.id is not None else (set(), {})
+        return not (path in keyed or path in drivers or path.rpartition(".")[2] in TRANSFORM_CHANNELS)
+
+    def changes(driver: Driver) -> bool:
+        if driver.type == 'SCRIPTED' and "frame" in driver.expression:
+            return True
+        are_properties = all(variable.type == 'SINGLE_PROP' for variable in driver.variables)
+        return not are_properties or not all(is_constant(one) for each in driver.variables for one in each.targets)
 
     def is_switched(constraint: Constraint) -> bool:
-        owner: Object = constraint.id_data  # type: ignore[assignment]  # the stub has the base class of all data-blocks
-        if owner not in read:
-            read[owner] = animated_paths(owner)
-        names = ("influence", "mute", "enabled")
-        return is_complete(constraint) and any(constraint.path_from_id(name) in read[owner] for name in names)
+        keyed, drivers = animation_of(cast("Object", constraint.id_data))
+        paths = [constraint.path_from_id(name) for name in ("influence", "mute", "enabled")]
+        return is_complete(constraint) and any(
+            path in keyed or (path in drivers and changes(drivers[path])) for path in paths
+        )
 
     return is_switched
 
