@@ -190,9 +190,11 @@ def _has_lifted_heels(group: Group, solution: TreeSolution | None) -> bool:
     """Tell whether a planted foot that should lie flat has turned in a solution."""
     if group.tree is None or solution is None:
         return False
-    start, ends = group.tree.start, [group.snapshots[number].bones.end.name for number in _flat_feet(group)]
-    joints = [group.tree.bones.tree.core_joints[name] for name in ends]
-    return largest_angle([start.frames[j] for j in joints], [solution.frames[j] for j in joints]) > FLAT
+    start, numbers = group.tree.start, group.tree.bones.tree.core_joints
+    ends = [group.snapshots[number].bones.end.name for number in _flat_feet(group)]
+    joints = [numbers[name] for name in ends if name in numbers]
+    turned = largest_angle([start.frames[j] for j in joints], [solution.frames[j] for j in joints]) if joints else 0.0
+    return turned > FLAT
 
 
 def _flat_feet(group: Group) -> list[int]:
