@@ -52,13 +52,14 @@ def followed_bones(target: Object, bone_name: str, armature: Object, acts: Acts 
     """
     start: Node = (target, bone_name)
     seen: set[Node] = {start}
+    walk = _Walk(acts)
     waiting: list[tuple[Node, str]] = [(start, "")]
     followed: dict[str, str] = {}
     while waiting:
         (obj, bone), through = waiting.pop()
         if bone and obj == armature:
             followed[bone] = f"{through}bone '{bone}'"
-        for node in _dependencies(obj, bone, acts=acts):
+        for node in _dependencies(obj, bone, walk):
             if node not in seen:
                 seen.add(node)
                 waiting.append((node, f"{in_words(obj, bone)}, which follows " if (obj, bone) != start else through))
@@ -89,10 +90,10 @@ def followed_by_chains(armature: Object, chains: Iterable[ChainSettings], acts: 
 
 def followed_by(nodes: Iterable[Node], acts: Acts = is_active) -> set[Node]:
     """Return objects and bones, and all on which they depend through the constraints that count."""
-    seen = set(nodes)
+    seen, walk = set(nodes), _Walk(acts)
     waiting = list(seen)
     while waiting:
-        found = set(_dependencies(*waiting.pop(), acts=acts)) - seen
+        found = set(_dependencies(*waiting.pop(), walk)) - seen
         seen |= found
         waiting += found
     return seen
@@ -100,19 +101,34 @@ def followed_by(nodes: Iterable[Node], acts: Acts = is_active) -> set[Node]:
 
 def moved_by(obj: Object) -> set[Node]:
     """Return an object, and the objects and bones on which its place, rotation and scale depend."""
-    return {(obj, "")} | followed_by(_dependencies(obj, "", _OF_TRANSFORM))
+    return {(obj, "")} | followed_by(_dependencies(obj, "", _Walk(is_active), _OF_TRANSFORM))
 
 
-def _dependencies(
-    obj: ID, bone_name: str, driven: re.Pattern[str] = _OF_ANYTHING, acts: Acts = is_active
-) -> Iterator[Node]:
+class _Walk:
+    """Which constraints count in a walk over dependencies, and those by which each bone rotates, read once in it."""
+
+    def __init__(self, acts: Acts) -> None:
+        self.acts = acts
+        self._rotating: dict[Object, dict[str, list[Constraint]]] = {}
+
+    def rotating(self, armature: Object, bone_name: str) -> list[Constraint]:
+        """Return the IK and Spline IK constraints that rotate a bone (``overrides.chain_constraints``)."""
+        if armature not in self._rotating:
+            found = self._rotating[armature] = {}
+            for _, constraint, rotated in chain_constraints(armature, self.acts):
+                for bone in rotated:
+                    found.setdefault(bone.name, []).append(constraint)
+        return self._rotating[armature].get(bone_name, [])
+
+
+def _dependencies(obj: ID, bone_name: str, walk: _Walk, driven: re.Pattern[str] = _OF_ANYTHING) -> Iterator[Node]:
     """Yield what an object's or a bone's transform, an object's geometry, or another property is computed from.
 
     Args:
         obj: the object, that of a bone or of a geometry, or another data-block.
         bone_name: name of the bone, ``_GEOMETRY``, or data path of the property; empty for the object itself.
+        walk: with the constraints that count.
         driven: data paths of the drivers that count, of an object itself or a bone.
-        acts: which constraints count.
     """
     if not isinstance(obj, bpy.types.Object):
         yield from _driver_sources(obj, bone_name)
@@ -133,8 +149,7 @@ def _dependencies(
         yield obj, ""
         if bone.parent:
             yield obj, bone.parent.name
-        constraints = list(bone.constraints)
-        constraints += [by for _, by, rotated in chain_constraints(obj, acts) if bone in rotated]
+        constraints = [*bone.constraints, *walk.rotating(obj, bone_name)]
     else:
         if obj.parent:
             yield obj.parent, obj.parent_bone if obj.parent_type == 'BONE' else ""
@@ -142,7 +157,7 @@ def _dependencies(
                 yield obj.parent, _GEOMETRY
         constraints = list(obj.constraints)
     for constraint in constraints:
-        if acts(constraint):
+        if walk.acts(constraint):
             yield from _constraint_targets(constraint)
     yield from _driver_sources(obj, bone_name, driven)
 
