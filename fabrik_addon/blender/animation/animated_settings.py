@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ..rig.properties import FabrikChain
 
 
+_INHERITANCE = ("use_inherit_rotation", "inherit_scale", "use_local_location", "use_relative_parent")
+"""Properties of a bone of the armature's data that say what of its parent's transform it takes."""
+
+
 def chains_to_bake(armature: Object, only_active: bool) -> list[FabrikChain]:
     """Return the chains to bake: the enabled ones, and those whose setting *enabled* is animated or driven.
 
@@ -30,12 +34,8 @@ def chains_to_bake(armature: Object, only_active: bool) -> list[FabrikChain]:
     Raises:
         FabrikError: there are no such chains.
     """
-    paths = animated_paths(armature)
-    chains = [
-        chain
-        for chain in settings_of(armature).chains
-        if chain.enabled or "enabled" in animated_settings(paths, armature, chain.name)
-    ]
+    animated = chains_with_animated_enabled(armature, settings_of(armature).chains)
+    chains = [chain for chain in settings_of(armature).chains if chain.enabled or chain.name in animated]
     return chosen_chains(armature, only_active) if only_active or not chains else chains
 
 
@@ -52,8 +52,9 @@ def animated_paths(armature: Object) -> set[str]:
 def switched_constraints() -> Acts:
     """Return what tells of a constraint whether curves or drivers switch it on and off, or animate its influence.
 
-    Drivers that read nothing but properties without animation don't: in rigs that Rigify generates hundreds of
-    constraints follow switches between IK and FK. The animation of each owner is read once.
+    Drivers don't that read nothing but properties without curves, drivers and the names of transform channels: in rigs
+    that Rigify generates hundreds of constraints follow switches between IK and FK. So those that read
+    ``Scene.frame_current`` or ``location.x`` aren't found. The animation of each owner is read once.
     """
     read: dict[ID, tuple[set[str], dict[str, Driver]]] = {}
 
@@ -122,6 +123,12 @@ def animated_settings(paths: Iterable[str], armature: Object, chain_name: str) -
     return {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
 
 
+def chains_with_animated_enabled(armature: Object, chains: Iterable[FabrikChain]) -> set[str]:
+    """Return the names of the chains whose setting *enabled* is animated or driven: they may be off at a frame."""
+    paths = animated_paths(armature)
+    return {chain.name for chain in chains if "enabled" in animated_settings(paths, armature, chain.name)}
+
+
 def check_one_mode(paths: Container[str], owner: Object | PoseBone) -> None:
     """Check that the rotation mode of a bone or an object isn't among some data paths, those of its animation.
 
@@ -135,11 +142,14 @@ def check_one_mode(paths: Container[str], owner: Object | PoseBone) -> None:
 def has_animated_settings(paths: Iterable[str], bone: PoseBone) -> bool:
     """Tell whether a bone has animated properties that decide how it is solved: locks, limits, constraints and so on.
 
+    Of the properties of the armature's data those count that say what a bone inherits: not that it is hidden.
+
     Its channels (location, rotation, scale) don't count: they are read anew at every frame. Custom properties and those
     of bendy bones don't count either: no joint depends on them.
     """
-    prefixes = (bone.path_from_id(), bone.bone.path_from_id())
-    return any(path.startswith(prefixes) and not _is_channel_or_display(path) for path in paths)
+    prefix, of_data = bone.path_from_id(), bone.bone.path_from_id()
+    inherited = {f"{of_data}.{name}" for name in _INHERITANCE}
+    return any(path in inherited or (path.startswith(prefix) and not _is_channel_or_display(path)) for path in paths)
 
 
 def _is_channel_or_display(path: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from ..animation.animated_settings import animated_paths, animated_settings, switched_constraints
+from ..animation.animated_settings import chains_with_animated_enabled, switched_constraints
 from ..animation.evaluated_frames import frames_of
 from ..bones.overrides import Acts, is_active
 from ..rig.dependencies import followed_by_chains
@@ -41,16 +41,19 @@ def acting_constraints(work: FrameRange, chains: Sequence[FabrikChain]) -> Mappi
     switched: set[_Key] = set()
 
     def note(constraint: Constraint) -> bool:
-        if is_switched(constraint):
-            switched.add(_key(constraint))
-        return _key(constraint) in switched or is_active(constraint)
+        if not is_switched(constraint):
+            return is_active(constraint)
+        switched.add(_key(constraint))
+        return True
+
+    def acts_but(never: Set[_Key]) -> Acts:
+        return lambda one: _key(one) not in never and (is_active(one) or is_switched(one))
 
     followed_by_chains(work.armature, chains, note)
     if not switched:
         return {}
     acting: dict[str, set[_Key]] = {chain.name: set() for chain in chains}
-    paths = animated_paths(work.armature)
-    with_animated_enabled = {name for name in acting if "enabled" in animated_settings(paths, work.armature, name)}
+    with_animated_enabled = chains_with_animated_enabled(work.armature, chains)
     goals = [obj for chain in chains for obj in (chain.target, chain.pole_target) if obj is not None]
     with frames_of(work.scene, work.view_layer, [work.armature, *goals]) as at:
         for frame in work.frames:
@@ -61,17 +64,7 @@ def acting_constraints(work: FrameRange, chains: Sequence[FabrikChain]) -> Mappi
                 is_off = name in with_animated_enabled and not settings[name].enabled
                 if settings[name].influence and not is_off:
                     keys |= now
-    return {name: _acts(switched - keys) for name, keys in acting.items()}
-
-
-def _acts(never: Set[_Key]) -> Acts:
-    """Return what tells whether a constraint acts at some frame, by the switched ones that never do."""
-    is_switched = switched_constraints()
-
-    def acts(constraint: Constraint) -> bool:
-        return _key(constraint) not in never and (is_active(constraint) or is_switched(constraint))
-
-    return acts
+    return {name: acts_but(switched - keys) for name, keys in acting.items()}
 
 
 def _key(constraint: Constraint) -> _Key:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...core import Status
-from ..animation.animated_settings import animated_paths, animated_settings
+from ..animation.animated_settings import chains_with_animated_enabled
 from ..animation.evaluated_frames import frame_in_errors, frames_of
 from ..animation.fcurves import ActionEdit, remapping_of, undone_after_error
 from ..animation.frame_range import FrameRange
@@ -168,8 +168,7 @@ def _measured(
     What a solve computes isn't what is evaluated there: constraints and drivers act after the baked channels.
     """
     unreached: dict[str, list[UnreachedFrame]] = {chain.name: [] for chain in chains}
-    paths = animated_paths(work.armature)
-    animated = {chain.name for chain in chains if "enabled" in animated_settings(paths, work.armature, chain.name)}
+    animated = chains_with_animated_enabled(work.armature, chains)
     with frames_of(work.scene, work.view_layer, [work.armature, *(chain.target for chain in chains)]) as at:
         for frame in work.frames:
             at.go_to(frame)

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..bones.bone_kinematics import pose_matrices, rotates_rigidly
-from ..bones.overrides import is_active
+from ..bones.overrides import Acts, is_active
 from ..bones.rotation_channel import channel_name, has_locks
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
 from ..rig.keep_bend import keep_shape
@@ -103,6 +103,7 @@ def constraints_to_chains(
         raise FabrikError(f"'{armature.name}' has no IK constraint to convert, or none on the bones that are selected")
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
+    keyed, is_switched = animated_paths(armature), switched_constraints()
     posed: dict[str, PoseBone] = {}
     stretched: set[str] = set()
     made = []
@@ -128,7 +129,9 @@ def constraints_to_chains(
                     stretched |= {link.name for link in rotated}
             chain = _add_chain(armature, bone, constraint, len(rotated))
             result.converted.append(chain.name)
-            result.not_carried += [f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated)]
+            result.not_carried += [
+                f"{name}: {what}" for what in _unsupported(armature, bone, constraint, rotated, keyed, is_switched)
+            ]
             result.not_carried += [f"{name}: {what}" for what in _activate_chain(armature, constraint, chain)]
             made.append((name, chain.name))
             unlocked[chain.name] = rotated, locks
@@ -280,7 +283,12 @@ def _add_chain(armature: Object, bone: PoseBone, constraint: KinematicConstraint
 
 
 def _unsupported(
-    armature: Object, bone: PoseBone, constraint: KinematicConstraint, rotated: Sequence[PoseBone]
+    armature: Object,
+    bone: PoseBone,
+    constraint: KinematicConstraint,
+    rotated: Sequence[PoseBone],
+    keyed: Container[str],
+    is_switched: Acts,
 ) -> list[str]:
     """Return messages for the settings of a constraint that a chain has no counterpart for.
 
@@ -288,6 +296,8 @@ def _unsupported(
         bone: with the constraint.
         constraint: to be converted.
         rotated: the bones that it rotates, tip first.
+        keyed: data paths of the armature's animated properties.
+        is_switched: as ``switched_constraints`` returns it.
     """
     messages = []
     if constraint.use_rotation and not constraint.use_tail:
@@ -302,9 +312,8 @@ def _unsupported(
         messages.append("how much each bone stretches (IK Stretch): a chain's bones stretch by the same factor")
     if constraint.influence < 1.0:
         messages.append("influence blends the target there, and the bones' rotations here")
-    paths = animated_paths(armature)
-    unkeyed = [link for link in rotated if link.path_from_id(channel_name(link)) not in paths]
-    if unkeyed and is_active(constraint) and switched_constraints()(constraint):
+    unkeyed = [link for link in rotated if link.path_from_id(channel_name(link)) not in keyed]
+    if unkeyed and is_active(constraint) and is_switched(constraint):
         names = listed([f"'{link.name}'" for link in unkeyed])
         messages.append(f"where it has no influence, rotations without keys stay those of this frame: {names}")
     others = {
