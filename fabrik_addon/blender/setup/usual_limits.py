@@ -137,9 +137,7 @@ def limit_joint(bone: PoseBone, joint: str, toward: Vector | None = None, is_per
     """
     if joint in HINGES:
         axis, side, cosine = _nearest(_bend_of(bone, toward, _most_back(joint, is_person)))
-        frame, along_parent = _frames_at_rest(bone)
-        own = along_parent, frame @ _BONE_AXIS
-        _limit_hinge(bone, axis, side, joint, (_lines_across(bone) if toward is None else None) or own)
+        _limit_hinge(bone, axis, side, joint, _lines_at_rest(bone, toward))
         return cosine >= ALIGNED_COSINE
     swing, twist = map(math.radians, BALLS[joint])
     _limit_axes(bone, {axis: (-angle, angle) for axis, angle in enumerate((swing, twist, swing))})
@@ -220,12 +218,8 @@ def limit_hinge_between(bone: PoseBone, bent: float, straight: float) -> None:
     Limits are counted from the rest pose: a joint that is bent by rest can be straightened by what is left.
     """
     axis, side, _ = _nearest(_bend_of(bone))
-    rest = 180.0
-    if bone.parent is not None:
-        before, after = _lines_across(bone) or (
-            each.bone.tail_local - each.bone.head_local for each in (bone.parent, bone)
-        )
-        rest -= math.degrees(before.angle(after, 0.0))
+    before, after = _lines_at_rest(bone)
+    rest = 180.0 - math.degrees(before.angle(after, 0.0))
     flexion, extension = (math.radians(max(0.0, angle)) for angle in (rest - bent, straight - rest))
     _limit_axes(bone, {axis: (-extension, flexion) if side > 0.0 else (-flexion, extension)})
 
@@ -262,9 +256,8 @@ def _bend_of(
     given, or without a direction those of ``_lines_across``: the product of y axes says nothing there, and elbows had
     hinges along the limb.
     """
-    frame, along_parent = _frames_at_rest(bone)
-    own = along_parent, frame @ _BONE_AXIS
-    before, after = lines = lines or (_lines_across(bone) if toward is None else None) or own
+    frame, own = _frames_at_rest(bone)[0], _axes_at_rest(bone)
+    before, after = lines = lines or _lines_at_rest(bone, toward)
     if toward is not None and (before.length == 0.0 or _is_straight(before, after, toward, most_back)):
         return _about(frame, after, toward)
     bends = [_about(frame, *each) for each in (lines, own)]
@@ -272,6 +265,17 @@ def _bend_of(
         shown, above = (each.matrix.to_3x3().normalized() for each in (bone, bone.parent))
         bends.append(_about(shown, above @ _BONE_AXIS, shown @ _BONE_AXIS))
     return next((bend for bend in bends if bend.length > _STRAIGHT_HINGE), Vector((1.0, 0.0, 0.0)))
+
+
+def _lines_at_rest(bone: PoseBone, toward: Vector | None = None) -> tuple[Vector, Vector]:
+    """Return the lines before and after a joint: y axes, or without a direction those of ``_lines_across`` if any."""
+    return (_lines_across(bone) if toward is None else None) or _axes_at_rest(bone)
+
+
+def _axes_at_rest(bone: PoseBone) -> tuple[Vector, Vector]:
+    """Return the directions of a bone's parent, or its own if it has none, and of the bone at rest."""
+    frame, along_parent = _frames_at_rest(bone)
+    return along_parent, frame @ _BONE_AXIS
 
 
 def _most_back(joint: str, is_person: bool) -> float:
