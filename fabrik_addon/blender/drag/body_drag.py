@@ -270,7 +270,8 @@ class BodyDrag(BaseDrag):
     def finish(self, view_layer: ViewLayer) -> None:
         """Move to the same position again: a move by no distance has no largest rotation.
 
-        Corrections may diverge where bones are sheared: the best of them is kept, as ``pull_body`` does.
+        Corrections may diverge where bones are sheared: the pose is kept that comes nearest to the goals, be it that of
+        the last move.
         """
         goals = self._goals(self._to_armature @ self.position)
         is_corrected = bool(self._start_deviations and self._previous)

@@ -68,7 +68,7 @@ def eligible_chains(view_layer: ViewLayer, armature: Object, chains: Sequence[Fa
 
 
 def _check_switched(armature: Object, snapshots: Sequence[Snapshot], chains: Sequence[FabrikChain]) -> None:
-    """Refuse chains that depend on themselves through a constraint whose influence is 0 now.
+    """Refuse chains that depend on themselves through a constraint that is off, or has no influence now.
 
     Blender's dependency graph has the relation all the same: the rig would be a cycle.
     """

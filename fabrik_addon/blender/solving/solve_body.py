@@ -80,7 +80,8 @@ def pull_body(
     body = take_body(view_layer, armature, *pulls, follows=follows)
     group = body_group(armature, body)
     stands = group.tree is not None and group.tree.balance is not None and _is_over_its_feet(armature)
-    before_heels = read_support(armature, body.pulled, with_heels=False) if stands else np.empty((0, 3))
+    may_lift = stands and bool(_flat_feet(group))
+    before_heels = read_support(armature, body.pulled, with_heels=False) if may_lift else np.empty((0, 3))
     changed: dict[tuple[str, str], Setting] = {}
 
     def write(settings: Sequence[Setting]) -> None:
@@ -111,7 +112,7 @@ def pull_body(
     if best is not solved:
         solved = best
         write_solved(solved)
-    if stands and _has_lifted_heels(group, solved[0].solution):
+    if may_lift and _has_lifted_heels(group, solved[0].solution):
         on_other, group = group, with_heels_down(group, before_heels, solved[0].solution)
         if group is not on_other:
             solved = solved_again()
