@@ -273,15 +273,33 @@ def test_frames_after_the_range_hold_where_they_held(smart: bool) -> None:
     assert angle_at(armature, 40) == pytest.approx(1.2, abs=1e-5)
 
 
-def test_keys_beyond_a_cycle_are_refused_and_those_within_it_are_not() -> None:
-    """They made one long cycle of it: a walk was changed at all its other frames."""
+def cycling_tail() -> Object:
     clear_scene()
     armature = keyed_tail("BEZIER", 24)
     for curve in curves_of(armature):
         curve.modifiers.new("CYCLES")
+    return armature
+
+
+@pytest.mark.parametrize(("first", "last", "step"), [(100, 110, 1), (10, 30, 1), (1, 40, 1), (1, 24, 4)])
+def test_keys_that_change_the_length_of_a_cycle_are_refused(first: int, last: int, step: int) -> None:
+    """They made one long cycle of it: a walk was changed at all its other frames."""
+    armature = cycling_tail()
     before = [angle_at(armature, frame) for frame in (12, 35, 58, 105)]
-    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=100, frame_end=110)
-    assert "'CYCLES' on the curve 'bone0 rotation_quaternion'" in message and "lengthen the cycle" in message
+    message = error_of(bpy.ops.pose.fabrik_bake, frame_start=first, frame_end=last, step=step)
+    assert "'CYCLES' on the curve 'bone0 rotation_quaternion[0]'" in message and "the length of the cycle" in message
     assert [angle_at(armature, frame) for frame in (12, 35, 58, 105)] == before
-    assert bpy.ops.pose.fabrik_bake(frame_start=1, frame_end=24) == {"FINISHED"}
+
+
+def test_keys_beyond_a_cycle_that_repeats_to_no_side_are_no_fault() -> None:
+    armature = cycling_tail()
+    for curve in curves_of(armature):
+        curve.modifiers[0].mode_before = curve.modifiers[0].mode_after = "NONE"
+    assert bpy.ops.pose.fabrik_bake(frame_start=100, frame_end=110) == {"FINISHED"}
+
+
+@pytest.mark.parametrize(("first", "last", "step"), [(1, 24, 1), (6, 20, 1), (6, 20, 3)])
+def test_keys_within_a_cycle_are_repeated(first: int, last: int, step: int) -> None:
+    armature = cycling_tail()
+    assert bpy.ops.pose.fabrik_bake(frame_start=first, frame_end=last, step=step) == {"FINISHED"}
     assert angle_at(armature, 35) == pytest.approx(angle_at(armature, 12), abs=1e-5)

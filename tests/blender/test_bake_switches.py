@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import bpy
 import pytest
-from bpy.types import Constraint, Object
+from bpy.types import Constraint, Driver, Object
 from mathutils import Quaternion
 
 from fabrik_addon.blender.animation.animated_settings import switched_constraints
@@ -124,6 +126,47 @@ def test_a_switch_that_a_property_drives_counts_where_the_property_is_animated(i
     assert off_at(armature, spine, arm) == []
 
 
+def read_frame(driver: Driver, path: str) -> None:
+    variable = driver.variables.new()
+    variable.targets[0].id_type, variable.targets[0].id = "SCENE", bpy.context.scene
+    variable.targets[0].data_path = path
+
+
+def read_place(driver: Driver, path: str) -> None:
+    carrier = make_empty("carrier")
+    lead(carrier, ((0.0, 0.0, 0.0), (LAST, 0.0, 0.0)))
+    variable = driver.variables.new()
+    variable.targets[0].id, variable.targets[0].data_path = carrier, path
+
+
+def call(driver: Driver, name: str) -> None:
+    bpy.app.driver_namespace[name] = lambda: float(bpy.context.scene.frame_current >= SWITCHED)
+
+
+@pytest.mark.parametrize(
+    ("read", "path", "expression"),
+    [
+        (read_frame, "frame_current", f"var >= {SWITCHED}"),
+        (read_place, "location.x", f"var > {SWITCHED - 1}"),
+        (read_place, "location[0]", f"var > {SWITCHED - 1}"),
+        (call, "follows_now", "follows_now()"),
+    ],
+)
+def test_a_switch_that_a_driver_reads_from_what_may_change_counts(
+    read: Callable[[Driver, str], None], path: str, expression: str
+) -> None:
+    """Of these only curves of the very path that a driver reads counted; the hand was baked before the spine."""
+    armature, spine, arm, follow, hand = spine_and_arm()
+    hand.animation_data.action = None
+    driver = follow.driver_add("influence").driver
+    read(driver, path)
+    driver.expression = expression
+    bpy.context.scene.frame_set(1)
+    assert follow.influence == 0.0 and switched_constraints()(follow)
+    bake(1)
+    assert off_at(armature, spine, arm) == []
+
+
 def own_prop() -> tuple[Object, object]:
     """A chain whose target becomes a child of its own tip."""
     armature = make_tail(3)
@@ -163,7 +206,8 @@ def test_a_native_rig_whose_target_comes_to_follow_it_is_refused() -> None:
     """Blender's dependency graph has the relation at an influence of 0, too: a cycle."""
     own_prop()
     bpy.context.scene.frame_set(1)
-    assert error_of(bpy.ops.pose.fabrik_rig_add) == OWN_PROP
+    cycle = f"{OWN_PROP}, through a constraint that is off now: a native rig would be a dependency cycle"
+    assert error_of(bpy.ops.pose.fabrik_rig_add) == cycle
 
 
 @pytest.mark.parametrize("frame", [1, LAST])

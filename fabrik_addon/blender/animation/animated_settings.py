@@ -52,9 +52,9 @@ def animated_paths(armature: Object) -> set[str]:
 def switched_constraints() -> Acts:
     """Return what tells of a constraint whether curves or drivers switch it on and off, or animate its influence.
 
-    Drivers don't that read nothing but properties without curves, drivers and the names of transform channels: in rigs
-    that Rigify generates hundreds of constraints follow switches between IK and FK. So those that read
-    ``Scene.frame_current`` or ``location.x`` aren't found. The animation of each owner is read once.
+    Drivers don't that read nothing but custom properties without curves and drivers: in rigs that Rigify generates
+    hundreds of constraints follow such switches between IK and FK. Whatever else a driver reads may change from frame
+    to frame, and so may a scripted expression that calls functions. The animation of each owner is read once.
     """
     read: dict[ID, tuple[set[str], dict[str, Driver]]] = {}
 
@@ -69,10 +69,10 @@ def switched_constraints() -> Acts:
     def is_constant(source: DriverTarget) -> bool:
         path = re.sub(r"\[\d+]$", "", source.data_path)
         keyed, drivers = animation_of(source.id) if source.id is not None else (set(), {})
-        return not (path in keyed or path in drivers or path.rpartition(".")[2] in TRANSFORM_CHANNELS)
+        return path.endswith('"]') and path not in keyed and path not in drivers
 
     def changes(driver: Driver) -> bool:
-        if driver.type == 'SCRIPTED' and "frame" in driver.expression:
+        if driver.type == 'SCRIPTED' and ("frame" in driver.expression or not driver.is_simple_expression):
             return True
         are_properties = all(variable.type == 'SINGLE_PROP' for variable in driver.variables)
         return not are_properties or not all(is_constant(one) for each in driver.variables for one in each.targets)

@@ -32,7 +32,7 @@ from ..rig.properties import settings_of
 from ..solving.stored_values import StoredValues, store_values
 
 if TYPE_CHECKING:
-    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, Object, Scene, ViewLayer
+    from bpy.types import Action, ActionChannelbag, ActionSlot, AnimData, FCurve, FModifier, Object, Scene, ViewLayer
 
     from ..solving.stored_values import Property
 
@@ -259,21 +259,30 @@ class ActionEdit:
             slopes: (K, C) of the curves at the new keys, as of ``_bake_curve``.
 
         Raises:
-            FabrikError: a curve can't be changed, isn't evaluated, or has a modifier that changes the keyed values.
+            FabrikError: a curve can't be changed, isn't evaluated, or has a modifier that changes the keyed values or
+                would repeat others.
         """
         for index, curve in enumerate(self.curves(channel, values.shape[1])):
             _check_cycle(curve, channel, times, span)
             _bake_curve(curve, times, values[:, index], span, None if slopes is None else slopes[:, index])
             _check_modifiers(curve, channel, times, values[:, index])
 
-    def check(self, channels: Iterable[tuple[Channel, int]]) -> None:
-        """Raise the errors that ``curves`` would raise for channels and the counts of their components.
+    def check(
+        self, channels: Iterable[tuple[Channel, int]], frames: Iterable[float], span: tuple[float, float]
+    ) -> None:
+        """Raise the errors that keys at some frames would bring about, before their values are known.
 
         No curve is made.
 
+        Args:
+            channels: whose curves are to be keyed, with the counts of their components.
+            frames: of the scene at which keys are to be set, ascending.
+            span: first and last frame between which keys are to be replaced.
+
         Raises:
-            FabrikError: a curve can't be changed (locked, sampled) or isn't evaluated (muted, another NLA track is
-                solo), or the action is linked or animates another object that is posed (``check_own_poses``).
+            FabrikError: a curve can't be changed (locked, sampled), isn't evaluated (muted, another NLA track is solo),
+                or repeats its keys and would repeat others (``_check_cycle``), or the action is linked or animates
+                another object that is posed (``check_own_poses``).
         """
         animation = self.obj.animation_data
         if animation is not None and animation.use_nla and not animation.use_tweak_mode:
@@ -291,11 +300,13 @@ class ActionEdit:
         bag = action_get_channelbag_for_slot(action, animation.action_slot)
         if bag is None:
             return
+        times, replaced = self.times(frames), self.span(span)
         for channel, count in channels:
             for index in range(count):
                 curve = bag.fcurves.find(channel.data_path, index=index)
                 if curve is not None:
                     _check_curve(curve, channel)
+                    _check_cycle(curve, channel, times, replaced)
 
     def times(self, frames: Iterable[float]) -> Array:
         """Return frames (F,) of the scene as times of the action: in tweak mode those of the tweaked NLA strip."""
@@ -405,8 +416,12 @@ def check_own_poses(obj: Object) -> None:
         check_own(bag, animation.action_slot, obj)
 
 
+def _name_of(curve: FCurve, channel: Channel) -> str:
+    return f"{channel.group} {channel.data_path.rpartition('.')[2]}[{curve.array_index}]"
+
+
 def _check_curve(curve: FCurve, channel: Channel) -> None:
-    name = f"{channel.group} {channel.data_path.rpartition('.')[2]}[{curve.array_index}]"
+    name = _name_of(curve, channel)
     if curve.lock or (curve.group is not None and curve.group.lock):
         raise FabrikError(f"The curve '{name}' is locked: unlock it in the Graph Editor")
     if len(curve.sampled_points):
@@ -417,19 +432,24 @@ def _check_curve(curve: FCurve, channel: Channel) -> None:
 
 
 def _check_cycle(curve: FCurve, channel: Channel, times: Array, span: tuple[float, float]) -> None:
-    """Refuse keys that would lengthen the cycle that a modifier repeats, and with it change all other frames."""
-    if not any(modifier.type == 'CYCLES' and not modifier.mute for modifier in curve.modifiers):
-        return
+    """Refuse keys that would lengthen or shorten the cycle that a modifier repeats, and so change all other frames."""
     old = key_times(curve)
-    kept = old[(old < span[0] - _SAME_TIME) | (old > span[1] + _SAME_TIME)]
-    if not len(kept):
+    if len(old) < 2 or not any(_repeats(modifier) for modifier in curve.modifiers):
         return
-    new = np.concatenate([kept, times])
+    new = np.concatenate([old[(old < span[0] - _SAME_TIME) | (old > span[1] + _SAME_TIME)], times])
     if abs(new.min() - old.min()) > _SAME_TIME or abs(new.max() - old.max()) > _SAME_TIME:
         raise FabrikError(
-            f"The modifier 'CYCLES' on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' repeats its "
-            "keys, and keys before or after them would lengthen the cycle: bake over all of it, or remove the modifier"
+            f"The modifier 'CYCLES' on the curve '{_name_of(curve, channel)}' repeats its keys, and the new ones would "
+            "change the length of the cycle: key its first and its last frame, none before or after, or remove the "
+            "modifier"
         )
+
+
+def _repeats(modifier: FModifier) -> bool:
+    """Tell whether a modifier repeats a curve's keys before the first or after the last of them."""
+    if modifier.type != 'CYCLES' or modifier.mute:
+        return False
+    return {modifier.mode_before, modifier.mode_after} != {'NONE'}  # type: ignore[attr-defined]  # stub of its base
 
 
 def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Array) -> None:
@@ -441,6 +461,6 @@ def _check_modifiers(curve: FCurve, channel: Channel, times: Array, values: Arra
     if off > _MODIFIER_EFFECT:
         named = ", ".join(f"'{modifier.type}'" for modifier in modifiers)
         raise FabrikError(
-            f"The modifier {named} on the curve '{channel.group} {channel.data_path.rpartition('.')[2]}' changes the "
-            "values of its keys: remove it or mute it"
+            f"The modifier {named} on the curve '{_name_of(curve, channel)}' changes the values of its keys: remove it "
+            "or mute it"
         )

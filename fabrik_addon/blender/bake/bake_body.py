@@ -65,7 +65,8 @@ def bake_body(work: FrameRange) -> BakedBody:
         for bone_name, channel in rows:
             if channel != "location":
                 check_one_mode(paths, armature.pose.bones[bone_name])
-        edit.check((channel_of(armature, key), values.shape[1]) for key, values in rows.items())
+        channels = ((channel_of(armature, key), values.shape[1]) for key, values in rows.items())
+        edit.check(channels, work.frames, work.span)
         written = key_channels(work, edit, rows, max(one.length for one in solved))
         work.view_layer.update()
         match_evaluated(work, edit, written)

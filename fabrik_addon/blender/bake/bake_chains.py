@@ -79,7 +79,8 @@ def _bake(
     tracks = take_tracks(work, chains)
     # Curves that can't be changed raise their error before the frames are solved.
     keys = (key for track in tracks for key in track.rotation_keys)
-    edit.check((channel_of(work.armature, key), width_of(work.armature, key)) for key in keys)
+    channels = ((channel_of(work.armature, key), width_of(work.armature, key)) for key in keys)
+    edit.check(channels, work.frames, work.span)
     passes = _passes(tracks)
     for number, tracks_of_pass in enumerate(passes):
         for done in _read_and_solve(work, tracks_of_pass, chains):

@@ -81,7 +81,10 @@ def _check_switched(armature: Object, snapshots: Sequence[Snapshot], chains: Seq
             try:
                 check_independent(role, name, follows, snapshot.moving)
             except FabrikError as error:
-                raise FabrikError(f"Chain '{chain.name}': {error}") from error
+                raise FabrikError(
+                    f"Chain '{chain.name}': {error}, through a constraint that is off now: a native rig would be a "
+                    "dependency cycle"
+                ) from error
 
 
 def _other_snapshots(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> list[Snapshot]:
