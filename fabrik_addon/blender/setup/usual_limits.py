@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from bpy.types import PoseBone
 
 HINGES = {'ELBOW': 150.0, 'KNEE': 150.0, 'FINGER': 110.0}
-"""Range of a hinge joint in degrees, from the bone at rest where that is nearly straight, as in usual rigs, else from
+"""Range of a hinge joint in degrees, from the bone at rest, or of an elbow or knee that is bent at rest from
 ``STRAIGHTENS``; the other two axes are locked."""
 
 STRAIGHTENS = math.radians(25.0)
-"""Bend to which a hinge that is bent by more at rest can be straightened: those of a sitting figure, or of an animal.
+"""Bend to which an elbow or knee that is bent by more at rest can be straightened, of a sitting figure or an animal.
 
 A knee that was bent by 93 degrees at rest stayed so while its leg was stretched, and bent to 243. Not to 0: there a
 limb has no direction to bend to, and would turn about its length. The elbows of Rigify's human are bent by 21 degrees.
+Fingers keep the bend at rest: the angle of a first one to the hand is that to which it is spread, of Rigify's thumb 65.
 """
 
 BALLS = {
@@ -112,7 +113,8 @@ little behind the line. Taken for the side to which the joint bends, 7 degrees m
 110.
 """
 
-_HYPEREXTENSIBLE = {'ELBOW', 'KNEE'}
+_OF_LIMBS = {'ELBOW', 'KNEE'}
+"""Hinges that may be hyperextended at rest, or bent by more than ``STRAIGHTENS``."""
 
 _OPPOSITE = -0.5
 """Cosine of the angle between the axes of two bends below which they are to opposite sides."""
@@ -280,7 +282,7 @@ def _axes_at_rest(bone: PoseBone) -> tuple[Vector, Vector]:
 
 def _most_back(joint: str, is_person: bool) -> float:
     """Return the bend at rest to the other side (radians) up to which a joint counts as straight."""
-    return HYPEREXTENDED if is_person and joint in _HYPEREXTENSIBLE else 0.0
+    return HYPEREXTENDED if is_person and joint in _OF_LIMBS else 0.0
 
 
 def link_before(bone: PoseBone) -> Vector:
@@ -340,7 +342,7 @@ def _limit_hinge(bone: PoseBone, axis: int, side: float, joint: str, lines: tupl
     about = side * _frames_at_rest(bone)[0].col[axis]
     before, after = (line - line.dot(about) * about for line in lines)
     rest = math.atan2(before.cross(after).dot(about), before.dot(after))
-    back = max(0.0, rest - STRAIGHTENS)
+    back = max(0.0, rest - STRAIGHTENS) if joint in _OF_LIMBS else 0.0
     bend = math.radians(HINGES[joint]) - back
     _limit_axes(bone, {axis: (-back, bend) if side > 0.0 else (-bend, back)})
 
