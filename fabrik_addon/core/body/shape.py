@@ -74,16 +74,19 @@ def read_shape(skeleton: RestSkeleton, against: Array | None = None) -> ShapeRea
 
 
 def _middle_of_trunk(skeleton: RestSkeleton, limbs: Limbs, pairs: Sequence[Pair]) -> Array:
-    """Return the mean of the joints between those from which pairs of limbs hang; without two such, of all the trunk's.
+    """Return the mean of the joints between those from which pairs of limbs hang, and of where the pairs begin.
+
+    Where all pairs hang from one joint it is the mean of all of the trunk's.
 
     A tail is no part of it: the middle of a kangaroo with its tail was so far behind that its arms and legs, which lead
     forward, led down from there, and +Y was up.
     """
     parents = [pair.parent for pair in pairs if pair.parent >= 0]
-    between = {place for parent in parents for place in skeleton.path(parents[0], parent)}
     if len({*parents}) < 2:
-        between = set(limbs.central) or set(range(len(skeleton.heads)))
-    return np.asarray(skeleton.heads[sorted(between)].mean(axis=0))
+        trunk = set(limbs.central) or set(range(len(skeleton.heads)))
+        return np.asarray(skeleton.heads[sorted(trunk)].mean(axis=0))
+    between = {place for parent in parents for place in skeleton.path(parents[0], parent)}
+    return np.concatenate([skeleton.heads[sorted(between)], [pair.base for pair in pairs]]).mean(axis=0)
 
 
 def _limbs_around(anatomy: Anatomy) -> list[Limb]:
