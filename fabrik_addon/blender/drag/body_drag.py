@@ -274,13 +274,13 @@ class BodyDrag(BaseDrag):
         the last move.
         """
         goals = self._goals(self._to_armature @ self.position)
-        is_corrected = bool(self._start_deviations and self._previous)
-        least, best = cost_of(self._group, goals) if is_corrected else math.inf, self._previous
+        best = self._previous if self._start_deviations else ()
+        least = cost_of(self._group, goals) if best else math.inf
         for _ in range(MOST_CORRECTIONS if self._start_deviations else 1):
             before = self._deviations
             self.move(view_layer, self.position)
             cost = cost_of(self._group, goals)
-            if cost < least:
+            if cost < least or not best:  # infinite, where the square of a distance is
                 least, best = cost, self._previous
             if largest_difference(self._group, self._deviations, before) <= CORRECTED:
                 break
