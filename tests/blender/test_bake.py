@@ -971,18 +971,29 @@ def pushed_down(armature: Object) -> Any:
     return strip
 
 
-def test_a_strip_that_is_tweaked_is_keyed_in_its_own_time() -> None:
+@pytest.mark.parametrize("options", [{}, {"step": 4}, {"smart": True, "tolerance": 0.001}])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_strip_that_is_tweaked_is_keyed_in_its_own_time(is_reversed: bool, options: dict[str, Any]) -> None:
     armature, _chain = animated_tail()
     strip = pushed_down(armature)
+    strip.use_reverse = is_reversed
     animation = armature.animation_data
     strip.select = animation.nla_tracks[0].select = True
     animation.nla_tracks.active = animation.nla_tracks[0]
     animation.use_tweak_mode = True
     assert animation.use_tweak_mode and animation.action is not None
-    frames = [float(frame) for frame in range(15, 24)]
-    assert change_by_bake(armature, frames, frame_start=15, frame_end=23).max() < 3e-6
+    old = frames_keyed(armature)
+    frames = [float(frame) for frame in range(15, 24, options.get("step", 1))]
+    off = change_by_bake(armature, frames, frame_start=15, frame_end=23, **options).max()
+    assert off < (0.002 if "smart" in options else 3e-6)
     expected = [animation.nla_tweak_strip_time_to_scene(frame, invert=True) for frame in frames]
-    assert set(np.round(expected, 3)) <= set(np.round(frames_keyed(armature), 3))
+    first, last = min(expected), max(expected)
+    keyed = frames_keyed(armature)
+    outside = [time for time in keyed if not first - 1e-3 < time < last + 1e-3]
+    assert outside == [time for time in old if not first - 1e-3 < time < last + 1e-3]
+    within = [time for time in keyed if time not in outside]
+    assert [within[0], within[-1]] == pytest.approx([first, last], abs=1e-3)
+    assert "smart" in options or within == pytest.approx(sorted(expected), abs=1e-3)
 
 
 def test_an_action_that_is_added_to_strips_below_shows_what_was_solved() -> None:

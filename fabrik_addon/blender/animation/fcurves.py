@@ -253,7 +253,7 @@ class ActionEdit:
         """WRITE: replace the keys of a channel's curves in a span of time; those before and after keep every attribute.
 
         Args:
-            times: (K,) of the new keys, ascending, in the action's time.
+            times: (K,) of the new keys, in the action's time; descending where a reversed strip is tweaked.
             values: (K, C) of the new keys.
             span: times between which keys are replaced, both included.
             slopes: (K, C) of the curves at the new keys, as of ``_bake_curve``.
@@ -262,6 +262,8 @@ class ActionEdit:
             FabrikError: a curve can't be changed, isn't evaluated, or has a modifier that changes the keyed values or
                 would repeat others.
         """
+        order = np.argsort(times)
+        times, values, slopes = times[order], values[order], None if slopes is None else slopes[order]
         for index, curve in enumerate(self.curves(channel, values.shape[1])):
             _check_cycle(curve, channel, times, span)
             _bake_curve(curve, times, values[:, index], span, None if slopes is None else slopes[:, index])
@@ -317,9 +319,9 @@ class ActionEdit:
         return np.array([animation.nla_tweak_strip_time_to_scene(time, invert=True) for time in times], float)
 
     def span(self, frames: tuple[float, float]) -> tuple[float, float]:
-        """Return the first and the last frame of the scene as times of the action."""
-        first, last = self.times(frames).tolist()
-        return first, last
+        """Return the least and the greatest time of the action between the first and the last frame of the scene."""
+        least, greatest = np.sort(self.times(frames)).tolist()
+        return least, greatest
 
     def done(self) -> None:
         """Tag the action and the object for evaluation, after curves were changed."""
