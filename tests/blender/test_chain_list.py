@@ -58,7 +58,8 @@ def test_a_row_selects_its_bone_alone_and_makes_it_active() -> None:
     assert selected(armature) == {"hand.L"} and bpy.context.active_pose_bone.name == "hand.L"
 
 
-def test_a_row_shows_a_bone_that_is_hidden_by_itself_or_with_its_collections() -> None:
+@pytest.mark.parametrize("is_solo", [False, True])
+def test_a_row_shows_a_bone_that_is_hidden_by_itself_or_with_its_collections(is_solo: bool) -> None:
     armature = human()
     add_chain(armature, "hand.L", 2)
     hand = armature.pose.bones["hand.L"]
@@ -69,9 +70,11 @@ def test_a_row_shows_a_bone_that_is_hidden_by_itself_or_with_its_collections() -
         collection.unassign(hand.bone)
     inner.assign(hand.bone)
     outer.is_visible = inner.is_visible = False
+    other = armature.data.collections.new("other")
+    other.is_solo = is_solo
     armature.fabrik.list_index = 0
     update()
-    assert not hand.hide and inner.is_visible_effectively
+    assert not hand.hide and inner.is_visible_effectively and other.is_solo == is_solo
 
 
 def test_out_of_pose_mode_and_without_its_bone_a_row_only_becomes_active() -> None:

@@ -29,8 +29,8 @@ def with_opposites(armature: Object, names: list[str]) -> list[str]:
 def select_and_show(armature: Object, bone: PoseBone) -> None:
     """WRITE: select a bone and no other one, make it active, and make it visible.
 
-    A bone that is in hidden bone collections alone makes the first of these visible, unless the armature's data is
-    linked, where that can't be stored.
+    A bone that is in hidden bone collections alone makes the first of these visible, solo too where others are, unless
+    the armature's data is linked, where that can't be stored.
     """
     for other in armature.pose.bones:
         other.select = other == bone
@@ -39,6 +39,7 @@ def select_and_show(armature: Object, bone: PoseBone) -> None:
     data.bones.active = bone.bone
     collections = bone.bone.collections
     if collections and data.library is None and not any(one.is_visible_effectively for one in collections):
+        collections[0].is_solo = data.collections.is_solo_active
         shown: BoneCollection | None = collections[0]
         while shown is not None:
             shown.is_visible = True
