@@ -606,6 +606,20 @@ def test_limits_of_a_renamed_bone_go_with_the_body(rigify: None) -> None:
     assert not armature.pose.bones["lower_arm.L"].use_ik_limit_x
 
 
+def test_limits_of_symmetrised_bones_go_with_the_body(rigify: None) -> None:
+    """They differ by rounding from those that were given, and one finger kept them."""
+    armature = metarig("human_metarig")
+    make_body(armature)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in [bone for bone in armature.data.edit_bones if bone.name.endswith(".R")]:
+        armature.data.edit_bones.remove(bone)
+    bpy.ops.armature.select_all(action="SELECT")
+    bpy.ops.armature.symmetrize()
+    bpy.ops.object.mode_set(mode="POSE")
+    assert bpy.ops.pose.fabrik_body_remove() == {"FINISHED"}
+    assert all(bone_limits.limits_of(bone) == bone_limits.UNLIMITED for bone in armature.pose.bones)
+
+
 def test_limits_go_with_the_body_after_names_were_flipped(rigify: None) -> None:
     """A bone keeps its limits and has the name of another one, whose limits differ: those of thighs do by side."""
     armature = metarig("human_metarig")
@@ -717,6 +731,23 @@ def test_legs_that_ik_constraints_move_are_no_parts_and_the_others_are_as_withou
     target = pull(armature, "Hips", (0.0, 0.0, -0.04))
     assert (place(armature, "Hips") - target).length < 1e-4
     assert max((armature.pose.bones[tip].tail - foot).length for tip, foot in feet.items()) < 1e-3
+
+
+@pytest.mark.parametrize("missing", ["hand.R", "forearm.R", "shin.R"])
+def test_a_foot_that_an_ik_constraint_moves_is_no_part_where_another_bone_is_missing(
+    rigify: None, missing: str
+) -> None:
+    """The bones that can be posed had more parts by themselves then, and the foot could not be pulled."""
+    armature = metarig("human_metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones.remove(armature.data.edit_bones[missing])
+    bpy.ops.object.mode_set(mode="POSE")
+    constraint = armature.pose.bones["shin.L"].constraints.new("IK")
+    constraint.target, constraint.chain_count = make_empty("target", armature.pose.bones["shin.L"].tail), 2
+    update()
+    body = make_body(armature)
+    assert not {"foot.L", "toe.L"} & {part.bone for part in body.parts}
+    assert "Foot.L" not in body.handles
 
 
 @pytest.mark.parametrize("handle", ["Hips", "Hand.L"])

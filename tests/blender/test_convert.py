@@ -777,6 +777,46 @@ def test_a_chain_whose_goal_follows_its_own_bones_stays(role: str) -> None:
     assert not armature.pose.bones["bone3"].constraints
 
 
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_a_constraint_whose_goal_follows_its_own_bones_stays(role: str) -> None:
+    """Its chain could neither be solved nor converted back."""
+    armature = make_leg()
+    goals = {name: make_empty(name, (0.5, -1.0, 0.5)) for name in ("target", "pole")}
+    goals[role].parent, goals[role].parent_type, goals[role].parent_bone = armature, "BONE", "thigh"
+    constraint = constrain(armature, target=goals["target"], pole=goals["pole"])
+    assert f"its {role} '{role}' depends on the chain itself" in error_of(bpy.ops.pose.fabrik_constraints_to_chains)
+    assert not constraint.mute and not armature.fabrik.chains
+
+
+def test_a_chain_that_is_a_native_rig_stays() -> None:
+    """Both posed the bones, and the influence of the constraint did nothing."""
+    armature = make_tail(4)
+    enter_pose_mode(armature)
+    set_chain(armature, "bone3", 3, make_empty("target", (0.8, -1.2, 3.0)), make_empty("pole", (0.0, -4.0, 2.0)))
+    assert bpy.ops.pose.fabrik_rig_add() == {"FINISHED"}
+    assert error_of(bpy.ops.pose.fabrik_chains_to_constraints).endswith("remove the rig first")
+    assert bpy.ops.pose.fabrik_rig_remove() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+
+
+@pytest.mark.parametrize("is_disabled", [False, True])
+def test_a_constraint_that_was_unmuted_by_hand_is_converted_as_the_first_time(is_disabled: bool) -> None:
+    """Its bones were unlocked then, and stayed so; where the chain was enabled, a second constraint was added."""
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    shin = armature.pose.bones["shin"]
+    shin.lock_rotation = (True, False, True)
+    before = pose_of(armature)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    constraint.mute, armature.fabrik.chains[0].enabled = False, not is_disabled
+    update()
+    if is_disabled:
+        assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    assert [*shin.constraints] == [constraint] and not constraint.mute
+    assert tuple(shin.lock_rotation) == (True, False, True) and pose_of(armature) == before
+
+
 def test_the_constraints_of_selected_bones_alone() -> None:
     armature = make_leg()
     shin = constrain(armature, target=make_empty("target", TARGETS[0]))
@@ -1058,16 +1098,20 @@ def test_a_pole_angle_means_the_same_after_the_bones_were_edited(edit: str) -> N
     assert np.abs(heads(armature) - before).max() < 1e-4
 
 
-def test_a_solved_pose_stays_on_the_way_back() -> None:
-    armature = make_leg()
+@pytest.mark.parametrize("roll", [0.0, 0.3, -2.0])
+@pytest.mark.parametrize("has_pole", [False, True])
+def test_a_solved_pose_stays_on_the_way_back(has_pole: bool, roll: float) -> None:
+    """Blender's IK starts from the solved channels now, from which its old pole angle means another one."""
+    armature = make_leg(roll)
     target = make_empty("target", TARGETS[0])
-    constrain(armature, target=target)
+    pole = make_empty("pole", (0.7, -3.0, 1.0)) if has_pole else None
+    constrain(armature, target=target, pole=pole, pole_angle=0.4)
     bpy.ops.pose.fabrik_constraints_to_chains()
     target.location = TARGETS[2]
     bpy.ops.pose.fabrik_solve()
     before = heads(armature)
     bpy.ops.pose.fabrik_chains_to_constraints()
-    assert np.abs(heads(armature) - before).max() <= 1e-3
+    assert np.abs(heads(armature) - before).max() <= (1e-4 if has_pole else 1e-3)
 
 
 def test_a_bone_that_another_chain_still_moves_keeps_its_pose() -> None:

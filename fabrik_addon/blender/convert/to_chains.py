@@ -37,16 +37,18 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
+from ..bones.armature_bones import ArmatureBones
 from ..bones.bone_kinematics import pose_matrices, rotates_rigidly
 from ..bones.overrides import Acts, is_active
 from ..bones.rotation_channel import channel_name, has_locks
 from ..rig.chain_bones import ChainSpec, armature_of, read_bones, read_pose
+from ..rig.dependencies import followed_bones, in_words
 from ..rig.keep_bend import keep_shape
 from ..rig.last_results import forget_result
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
 from ..rig.properties import FabrikChain, settings_of
 from ..rig.snapshot import take_snapshot
-from ..rig.targets_and_poles import target_position
+from ..rig.targets_and_poles import check_independent, target_position
 from ..rig.wording import listed, plain
 from ..solving.chain_groups import take_groups
 from ..solving.solve_chains import solve_group
@@ -241,8 +243,10 @@ def _reason_against(view_layer: ViewLayer, armature: Object, bone: PoseBone, con
             armature, [*ours, *(constraint.path_from_id(name) for name in ("influence", "mute", "enabled"))]
         )
         start_of(armature, _spec_of(bone, constraint))
+        moving = ArmatureBones(armature).moving_with(_rotated_bones(bone, constraint)[-1])
         for role, obj, name in goals:
             target_position(view_layer, obj, name, role)
+            check_independent(role, in_words(obj, name), followed_bones(obj, name, armature), moving)
     except FabrikError as error:
         return str(error)
     return ""

@@ -26,6 +26,7 @@ from ..animation.carried_animation import (
     mute_driver,
 )
 from ..bones.armature_bones import ArmatureBones
+from ..bones.overrides import is_posed_by_native_rig
 from ..rig.chain_bones import bones_of_chain, bones_of_chains, spec_of
 from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
@@ -52,7 +53,7 @@ _BLENDER_IK_ERROR = 1e-2
 def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Sequence[FabrikChain]) -> Conversion:
     """Give the tip bone of each chain an IK constraint, and disable the chain.
 
-    A muted constraint with the same bones, target and pole is used again, with its animation and its drivers.
+    A constraint with the same bones, target and pole is used again, with its animation and its drivers.
 
     Raises:
         FabrikError: there are no chains, or none of them can be a constraint; then nothing has changed.
@@ -122,6 +123,8 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
         bones = bones_of_chain(armature, chain)
         if used is None and not chain.use_tail and not _ends_at_a_tail(armature, chain, bones):
             return f"Blender's IK would end at the tail of '{bones[-1].name}', not at the head of '{chain.tip}'"
+        if any(map(is_posed_by_native_rig, bones)):
+            return "a native rig poses its bones: remove the rig first"
         root = bones[0]
         moving = ArmatureBones(armature).moving_with(root)
         goals = [("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget)]
@@ -158,8 +161,8 @@ def _distance_messages(armature: Object, chain: FabrikChain) -> list[str]:
 
 
 def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint | None:
-    """Return the muted constraint with the same bones, target and pole, or None."""
-    return next((by for by in _constraints_like(armature, chain) if by.mute), None)
+    """Return the constraint with the same bones, target and pole, of several one that is muted, or None."""
+    return min(_constraints_like(armature, chain), key=lambda by: not by.mute, default=None)
 
 
 def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, is_new: bool) -> None:

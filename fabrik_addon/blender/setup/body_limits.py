@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from mathutils import Vector
@@ -45,6 +45,9 @@ _JOINTS = {
     'TAIL': 'TAIL',
 }
 """Joint at the head of a bone, by role (``usual_limits``)."""
+
+_SAME_LIMIT = 1e-3
+"""Difference of a limit (radians) below which it is the one that was given."""
 
 _JOINTS_OF_HUMANS = {'HAND': 'WRIST', 'FOOT': 'ANKLE', 'FINGER': 'FINGER'}
 """Those of people alone: the hock of a horse, a foot by homology, bends much further than an ankle."""
@@ -158,9 +161,15 @@ def take_limits_back(armature: Object) -> None:
         there = at_place[str(place[0])] if place else []
         named = armature.pose.bones.get(name)
         bone = named if named in there or not there else there[0]
-        if bone is not None and all_limits_of(bone) == given:
+        if bone is not None and _are_same(all_limits_of(bone), given):
             restore_limits(bone, before)
     body.given_limits = ""
+
+
+def _are_same(limits: Mapping[str, bool | float], given: Mapping[str, bool | float]) -> bool:
+    """Tell whether limits are the given ones: those of a bone that was symmetrised differ by rounding."""
+    same = (abs(limits[name] - value) <= _SAME_LIMIT for name, value in given.items() if name in limits)
+    return limits.keys() == given.keys() and all(same)
 
 
 def _rest_place(bone: PoseBone) -> list[float]:

@@ -70,7 +70,8 @@ def recognise_rig(armature: Object, moved: Mapping[str, str]) -> FoundBody | Non
     if not own <= usable_names:
         whole = recognised(own)
         if sum(usable[part.bone] for part in whole.parts) >= len(found.parts):
-            found = _without(whole, _reasons(whole, armature, usable, moved))
+            found = whole
+        found = _without(found, _reasons(whole, armature, usable, moved))
     return FoundBody(replace(found, parts=_numbered(found.parts, armature)), others)
 
 
