@@ -58,7 +58,7 @@ class ConversionRecord:
         """Tell whether a chain's pole angle is that of its constraint still.
 
         It isn't with another roll of the root, nor from other channels than those that ``undo_conversion`` restores:
-        Blender's IK starts from them. Where a solve had changed them the forearm of Rigify's human turned by 1.6 degrees.
+        Blender's IK starts from them. Where a solve had changed them a forearm of Rigify's human turned by 1.6 degrees.
         """
         is_same_rest = not self.root_rest or _is_value(_rest_rotation(root), self.root_rest)
         has_same_start = _are_unchanged(chain.id_data, _with_names_now(chain.id_data, self))
