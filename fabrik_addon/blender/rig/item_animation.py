@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import bpy
-from bpy.app.handlers import persistent
 from bpy_extras.anim_utils import action_get_channelbag_for_slot
 
 from ...core import FabrikError
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
         Object,
     )
 
-WithPath = TypeVar("WithPath", "FCurve", "DriverTarget")
+_WithPath = TypeVar("_WithPath", "FCurve", "DriverTarget")
 """What has a data path."""
 
 
@@ -78,7 +77,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
                 curve.data_path = f"{collection}[{place}]{setting}"
 
 
-def _animated(owners: Iterable[WithPath], of_items: re.Pattern[str]) -> list[tuple[WithPath, int, str]]:
+def _animated(owners: Iterable[_WithPath], of_items: re.Pattern[str]) -> list[tuple[_WithPath, int, str]]:
     """Return the curves or driver sources of items, with the items' indices and the rest of the data paths."""
     found = ((owner, of_items.fullmatch(owner.data_path)) for owner in owners)
     return [(owner, int(path[1]), path[2]) for owner, path in found if path]
@@ -86,12 +85,12 @@ def _animated(owners: Iterable[WithPath], of_items: re.Pattern[str]) -> list[tup
 
 def _driver_sources(armature: Object) -> Iterator[DriverTarget]:
     """Yield what the drivers in the file read from an armature object; Blender finds the drivers of items alone."""
-    for _, curve in drivers_in_file():
+    for _, curve in _drivers():
         for variable in curve.driver.variables:
             yield from (source for source in variable.targets if source.id == armature)
 
 
-def drivers_in_file() -> Iterator[tuple[ID, FCurve]]:
+def _drivers() -> Iterator[tuple[ID, FCurve]]:
     """Yield the drivers in the file that can be changed, with their data-blocks."""
     kinds = [one.identifier for one in bpy.data.bl_rna.properties if one.type == 'COLLECTION']
     for block in (block for kind in kinds for block in getattr(bpy.data, kind) if block.is_editable):
@@ -129,11 +128,11 @@ def _unused_bags(armature: Object, collection: str, of_items: re.Pattern[str]) -
     for action in (action for action in bpy.data.actions if action.is_editable):
         for slot in action.slots:
             bag = action_get_channelbag_for_slot(action, slot)
-            if bag is not None and _animated(bag.fcurves, of_items) and not users_of(bag, slot):
+            if bag is not None and _animated(bag.fcurves, of_items) and not _users_of(bag, slot):
                 yield bag
 
 
-def users_of(bag: ActionChannelbag, slot: ActionSlot) -> list[ID]:
+def _users_of(bag: ActionChannelbag, slot: ActionSlot) -> list[ID]:
     """Return what a slot with a channelbag animates, and what it animates once no strip is tweaked any more.
 
     Blender doesn't count the latter as users.
@@ -167,22 +166,20 @@ def check_own(bag: ActionChannelbag, slot: ActionSlot, obj: Object) -> None:
     """
     action = cast("Action", bag.id_data)
     check_not_linked(action, obj)
-    other = next((user for user in users_of(bag, slot) if user != obj), None)
+    other = next((user for user in _users_of(bag, slot) if user != obj), None)
     if other is not None:
         raise FabrikError(
             f"Action '{action.name}' of '{obj.name}' animates '{other.name}' too: give the object one of its own"
         )
 
 
-@persistent  # type: ignore[untyped-decorator]
-def revive_drivers(*_args: object) -> None:
+def revive_drivers() -> None:
     """Let drivers be evaluated again that failed because settings of chains and handles weren't there.
 
     Blender passes over a driver that has failed once until the file is loaded again. Where the extension was disabled
-    and enabled again, as it is to be updated, objects that were driven by chains stayed at 0; so they did where a chain
-    was missing in a library, and was there again when the library was loaded again.
+    and enabled again, as it is to be updated, objects that were driven by chains stayed at 0.
     """
-    for block, curve in drivers_in_file():
+    for block, curve in _drivers():
         read = [source.data_path for variable in curve.driver.variables for source in variable.targets]
         if not curve.driver.is_valid and any(path.startswith("fabrik.") for path in (curve.data_path, *read)):
             curve.driver.is_valid = True
@@ -192,10 +189,8 @@ def revive_drivers(*_args: object) -> None:
 def register() -> None:
     # The extension may be enabled while a file is open: bpy.data can be read only after registering.
     bpy.app.timers.register(revive_drivers, first_interval=0.0)
-    bpy.app.handlers.blend_import_post.append(revive_drivers)
 
 
 def unregister() -> None:
-    bpy.app.handlers.blend_import_post.remove(revive_drivers)
     if bpy.app.timers.is_registered(revive_drivers):
         bpy.app.timers.unregister(revive_drivers)

@@ -16,56 +16,36 @@ import bpy
 from bpy.app.handlers import persistent
 
 from .body_properties import body_of
-from .named_item_paths import write_indices, write_names
 from .properties import number_name, settings_of
 
 if TYPE_CHECKING:
     from bpy.types import Object
 
-_BEFORE = ("save_pre", "blend_import_pre")
-"""Lists of functions that Blender calls before it compares overrides with libraries, and before it reads libraries."""
-_AFTER = ("save_post", "save_post_fail", "load_post", "blend_import_post")
-"""Lists of functions that Blender calls after that, when overrides were made anew."""
+_HANDLERS = ("load_post", "save_pre")
+"""Lists of functions that Blender calls after overrides were made anew, and before it compares them with libraries."""
 
 
 @persistent  # type: ignore[untyped-decorator]
-def _find_by_name(*_args: object) -> None:
-    _make_unique()
-    write_names()
-
-
-@persistent  # type: ignore[untyped-decorator]
-def _find_by_index(*_args: object) -> None:
-    write_indices(_make_unique())
-
-
-def _make_unique() -> dict[tuple[Object, str], str]:
-    """Give each name to one item, and return the names of chains that were renamed, by armatures and former names."""
-    renamed: dict[tuple[Object, str], str] = {}
+def _make_unique(*_args: object) -> None:
     for obj in bpy.data.objects:
         override = obj.override_library
         if obj.type == 'ARMATURE' and override is not None and override.reference is not None:
-            chains = _number_chains(obj, override.reference)  # type: ignore[arg-type]  # the stub has the base class
-            renamed |= {(obj, before): now for before, now in chains.items()}
+            _number_chains(obj, override.reference)  # type: ignore[arg-type]  # the stub has the base class
             for items in (body_of(obj).parts, body_of(obj).handles):
                 for name in _repeated(items):
                     _unite(items, name)
-    return renamed
 
 
 def _repeated(items: Any) -> list[str]:
     return [name for name, times in Counter(item.name for item in items).items() if times > 1]
 
 
-def _number_chains(armature: Object, reference: Object) -> dict[str, str]:
-    """Number the names of an override's own chains, as Blender does with constraints; return them by former ones."""
-    chains, theirs, numbered = settings_of(armature).chains, settings_of(reference).chains, {}
+def _number_chains(armature: Object, reference: Object) -> None:
+    """Number the names of an override's own chains, as Blender does with constraints."""
+    chains, theirs = settings_of(armature).chains, settings_of(reference).chains
     for name in _repeated(chains):
         same = [chain for chain in chains if chain.name == name]
-        own = next((one for one in same if name in theirs and one.tip != theirs[name].tip), same[0])
-        number_name(own)
-        numbered[name] = own.name
-    return numbered
+        number_name(next((one for one in same if name in theirs and one.tip != theirs[name].tip), same[0]))
 
 
 def _unite(items: Any, name: str) -> None:
@@ -91,12 +71,10 @@ def _settings_of(item: Any) -> dict[str, object]:
 
 
 def register() -> None:
-    for names, handler in ((_BEFORE, _find_by_name), (_AFTER, _find_by_index)):
-        for name in names:
-            getattr(bpy.app.handlers, name).append(handler)
+    for name in _HANDLERS:
+        getattr(bpy.app.handlers, name).append(_make_unique)
 
 
 def unregister() -> None:
-    for names, handler in ((_BEFORE, _find_by_name), (_AFTER, _find_by_index)):
-        for name in names:
-            getattr(bpy.app.handlers, name).remove(handler)
+    for name in _HANDLERS:
+        getattr(bpy.app.handlers, name).remove(_make_unique)
