@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..animation.carried_animation import carry_curve, remove_curve
 from ..rig.bone_keys import key_of, name_now
+from ..rig.chain_bones import armature_of
 from ..rig.properties import FabrikChain
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class ConversionRecord:
         Blender's IK starts from them. Where a solve had changed them a forearm of Rigify's human turned by 1.6 degrees.
         """
         is_same_rest = not self.root_rest or _is_value(_rest_rotation(root), self.root_rest)
-        has_same_start = _are_unchanged(chain.id_data, _with_names_now(chain.id_data, self))
+        armature = armature_of(root)
+        has_same_start = _are_unchanged(armature, _with_names_now(armature, self))
         return self.is_unchanged(chain, "pole_angle") and is_same_rest and has_same_start
 
 
@@ -87,7 +89,7 @@ def store_record(
         locks: that were taken from the bones.
         channels: the old values of all channels that were written, by the names of bone and channel.
     """
-    earlier = _with_names_now(chain.id_data, record_of(chain))
+    earlier = _with_names_now(armature_of(rotated[-1]), record_of(chain))
     record = ConversionRecord(
         settings={name: getattr(chain, name) for name in SHARED_SETTINGS},
         keys={bone.name: key_of(chain.id_data, bone.name) for bone in rotated},

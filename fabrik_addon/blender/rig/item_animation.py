@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 import bpy
 from bpy_extras.anim_utils import action_get_channelbag_for_slot
 
 from ...core import FabrikError
+from .library_items import loses_drivers
+from .properties import forget_places
 
 if TYPE_CHECKING:
     from bpy.types import (
@@ -33,6 +35,18 @@ _WithPath = TypeVar("_WithPath", "FCurve", "DriverTarget")
 """What has a data path."""
 
 
+class _ItemPath(NamedTuple, Generic[_WithPath]):
+    """What has a data path to an item of a collection."""
+
+    holder: _WithPath
+    name: str
+    """Of the item; empty where the path has an index beyond the items."""
+    is_index: bool
+    """Whether the path has the item's index: Blender evaluates paths with names, too."""
+    setting: str
+    """The rest of the path."""
+
+
 @contextmanager
 def animation_goes_along(armature: Object, collection: str, first: int = 0) -> Iterator[dict[str, str]]:
     """Let curves and drivers go with the items that are moved in a collection inside, and remove those of removed ones.
@@ -51,42 +65,106 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
             changed.
     """
     animation, renamed = armature.animation_data, dict[str, str]()
-    of_items = re.compile(rf"{re.escape(collection)}\[(\d+)\](.*)")
+    before = [item.name for item in armature.path_resolve(collection)]
     owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [] if animation is None else [animation.drivers]
     for bag, slot in bags_of(animation).items() if animation is not None else ():
-        if any(index >= first for _, index, _ in _animated(bag.fcurves, of_items)):
+        paths = _item_paths(bag.fcurves, collection, before)
+        if any(path.is_index and path.name not in before[:first] for path in paths):
             check_own(bag, slot, armature)
             owners.append(bag.fcurves)
-    owners += [bag.fcurves for bag in _unused_bags(armature, collection, of_items)]
-    before = [item.name for item in armature.path_resolve(collection)]
+    owners += [bag.fcurves for bag in _unused_bags(armature, collection)]
     yield renamed
     items = armature.path_resolve(collection)
-    after = [renamed.get(name, name) for name in before]
-    for source, index, setting in _animated(_driver_sources(armature), of_items):
-        if index < len(before):
-            place: int | str = items.find(after[index])
-            if place == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
-                place = f'"{bpy.utils.escape_identifier(before[index])}"'
-            source.data_path = f"{collection}[{place}]{setting}"
     for curves in owners:
-        for curve, index, setting in _animated(curves, of_items):
-            place = items.find(after[index]) if index < len(after) else index
-            if place == -1:
-                curves.remove(curve)
-            elif place != index:
-                curve.data_path = f"{collection}[{place}]{setting}"
+        for path in _item_paths(curves, collection, before):
+            if path.is_index and path.name and items.find(renamed.get(path.name, path.name)) == -1:
+                curves.remove(path.holder)
+    _lead_to_items(armature, collection, before, renamed, owners)
+    forget_places(armature)
 
 
-def _animated(owners: Iterable[_WithPath], of_items: re.Pattern[str]) -> list[tuple[_WithPath, int, str]]:
-    """Return the curves or driver sources of items, with the items' indices and the rest of the data paths."""
-    found = ((owner, of_items.fullmatch(owner.data_path)) for owner in owners)
-    return [(owner, int(path[1]), path[2]) for owner, path in found if path]
+def follow_library(armature: Object, collection: str, before: Sequence[str], renamed: Mapping[str, str]) -> None:
+    """WRITE: curves and drivers of a library override's items, which its library has put into other places.
+
+    The path to an item that is gone has its name: it leads nowhere until there is an item of the name again. Actions
+    that are linked or animate other objects too stay as they are, and so do the drivers that come from the library.
+
+    Args:
+        armature: the override.
+        collection: its path from the object, "fabrik.chains".
+        before: names of the items in the places that the paths mean.
+        renamed: the names of items that were renamed since, by those before.
+    """
+    animation = armature.animation_data
+    owners: list[AnimDataDrivers | ActionChannelbagFCurves] = []
+    if animation is not None:
+        owners += [] if loses_drivers(armature) else [animation.drivers]
+        for bag, slot in bags_of(animation).items():
+            with suppress(FabrikError):
+                check_own(bag, slot, armature)
+                owners.append(bag.fcurves)
+    owners += [bag.fcurves for bag in _unused_bags(armature, collection)]
+    _lead_to_items(armature, collection, before, renamed, owners)
+
+
+def _lead_to_items(
+    armature: Object,
+    collection: str,
+    before: Sequence[str],
+    renamed: Mapping[str, str],
+    owners: Iterable[AnimDataDrivers | ActionChannelbagFCurves],
+) -> None:
+    """WRITE: the paths to items, with the indices that these have now, or the names of those that are gone.
+
+    Args:
+        before: names of the items in the places that the paths mean.
+        renamed: the names of items that were renamed since, by those before.
+        owners: of curves; what drivers in the file read goes along too.
+    """
+    items = armature.path_resolve(collection)
+
+    def path_now(path: _ItemPath[_WithPath]) -> str:
+        place: int | str = items.find(renamed.get(path.name, path.name))
+        if place == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
+            place = f'"{bpy.utils.escape_identifier(path.name)}"'
+        return f"{collection}[{place}]{path.setting}"
+
+    for source in _item_paths(_driver_sources(armature), collection, before):
+        if source.name and source.holder.data_path != path_now(source):
+            source.holder.data_path = path_now(source)
+    for curves in owners:
+        for path in _item_paths(curves, collection, before):
+            if path.name and path.holder.data_path != path_now(path):
+                path.holder.data_path = path_now(path)
+
+
+def _item_paths(holders: Iterable[_WithPath], collection: str, names: Sequence[str]) -> list[_ItemPath[_WithPath]]:
+    """Return those of some curves or driver sources that have a path to an item.
+
+    Args:
+        collection: its path from the object.
+        names: of its items in the places that the paths mean.
+    """
+    of_items = re.compile(rf'{re.escape(collection)}\[(?:(\d+)|"((?:[^"\\]|\\.)*)")\](.*)')
+    found = []
+    for holder in holders:
+        if path := of_items.fullmatch(holder.data_path):
+            index, name, setting = path.groups()
+            if index is None:
+                name = bpy.utils.unescape_identifier(name)
+            else:
+                name = names[int(index)] if int(index) < len(names) else ""
+            found.append(_ItemPath(holder, name, index is not None, setting))
+    return found
 
 
 def _driver_sources(armature: Object) -> Iterator[DriverTarget]:
-    """Yield what the drivers in the file read from an armature object; Blender finds the drivers of items alone."""
-    for _, curve in _drivers():
-        for variable in curve.driver.variables:
+    """Yield what the drivers in the file read from an armature object; Blender finds the drivers of items alone.
+
+    The drivers that a library override has from its library aren't among them: they are right there.
+    """
+    for block, curve in _drivers():
+        for variable in () if loses_drivers(block) else curve.driver.variables:
             yield from (source for source in variable.targets if source.id == armature)
 
 
@@ -117,18 +195,20 @@ def bags_of(animation: AnimData) -> dict[ActionChannelbag, ActionSlot]:
     return found
 
 
-def _unused_bags(armature: Object, collection: str, of_items: re.Pattern[str]) -> Iterator[ActionChannelbag]:
+def _unused_bags(armature: Object, collection: str) -> Iterator[ActionChannelbag]:
     """Yield the channelbags with curves of items that nothing uses, where only one object has items in a collection.
 
     An action that isn't assigned at present animates these items when it is used again. Where several objects have such
     items nothing tells whose its curves are: slots keep the names of objects that were renamed.
     """
-    if any(other != armature and other.path_resolve(collection) for other in bpy.data.objects):
+    override = armature.override_library
+    own = {armature, None if override is None else override.reference}
+    if any(other not in own and other.path_resolve(collection) for other in bpy.data.objects):
         return
     for action in (action for action in bpy.data.actions if action.is_editable):
         for slot in action.slots:
             bag = action_get_channelbag_for_slot(action, slot)
-            if bag is not None and _animated(bag.fcurves, of_items) and not _users_of(bag, slot):
+            if bag is not None and _item_paths(bag.fcurves, collection, ()) and not _users_of(bag, slot):
                 yield bag
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...core import FabrikError
 
 if TYPE_CHECKING:
-    from bpy.types import Object
+    from bpy.types import ID, Object
 
 
 LOST_DRIVERS = (
@@ -21,9 +21,9 @@ LOST_DRIVERS = (
 )
 
 
-def loses_drivers(armature: Object) -> bool:
-    """Tell whether Blender saves no drivers that are added to an armature (Blender 5.0 and 5.2)."""
-    override = armature.override_library
+def loses_drivers(owner: ID) -> bool:
+    """Tell whether Blender saves no drivers that are added to a data-block (Blender 5.0 and 5.2)."""
+    override = owner.override_library
     return override is not None and getattr(override.reference, "animation_data", None) is not None
 
 

@@ -76,6 +76,13 @@ def number_name(chain: FabrikChain, _context: Context | None = None) -> None:
         name = f"{chain.name}.{number:03d}"
     if name != chain.name:
         chain.name = name
+    forget_places(cast(Object, chain.id_data))
+
+
+def forget_places(armature: Object) -> None:
+    """WRITE: no names of an override's items in their places, since these have changed; the next saving stores them."""
+    if settings_of(armature).named:
+        settings_of(armature).named = ""
 
 
 OVERLAY_HANDLERS: list[Callable[[], None]] = []
@@ -348,6 +355,11 @@ class FabrikSettings(PropertyGroup):
     """The chains and the body of an armature object"""
 
     chains: OverridableCollectionProperty(type=FabrikChain, name="Chains")
+    named: OverridableStringProperty(
+        name="Named",
+        description="Names of a library override's chains and handles in the places that its keys mean; JSON",
+        options={'HIDDEN'},
+    )
     body: OverridablePointerProperty(type=FabrikBody, name="Body")
     active_index: OverridableIntProperty(name="Active Chain", default=0, min=0, update=show_change)
     list_index: OverridableIntProperty(
