@@ -162,12 +162,10 @@ class TaskStack:
     def motions(self, state: State) -> TreeMotions:
         """Return how the joints of ``joints`` move with each coordinate, and about which axes the bones rotate."""
         bone_axes = self.tree.axes(state.placed, state.limited_coordinates)
-        rotated = self.tree.moved(state.placed, self.carried, bone_axes)
-        count = rotated.shape[-1]
-        by_joint = np.empty((*self.batch, len(self.joints), 3, count + self.coordinates.shift_count))
-        by_joint[..., :count] = rotated
+        by_joint = self.tree.moved(state.placed, self.carried, bone_axes)
         if self.coordinates.shift_count:
-            by_joint[..., count:] = self.tree.structure.shifted[self.joints]
+            shifted = self.tree.structure.shifted[self.joints] + np.zeros((*self.batch, 1, 1, 1))
+            by_joint = np.concatenate([by_joint, shifted], axis=-1)
         return TreeMotions(state.placed, bone_axes, by_joint, self._joint_rows)
 
     def jacobian(self, state: State, motions: TreeMotions | None = None) -> Array:
