@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ..math.operations import Array
 from ..math.quaternion_arrays import cross
 from .placed_tree import PlacedTree
@@ -56,7 +54,7 @@ class TreeMotions:
 
         The points are at offsets o_k (K, 3) from the joints p_k of bones (K,), in the bones' frames.
         """
-        found = np.tensordot(weights, self.of_joints(bones), axes=1)
+        found = weights @ self.of_joints(bones).swapaxes(0, 1)
         arms = self.structure.turned[bones].T @ (weights[:, None] * self.placed.arms(bones, offsets))
         found[:, : len(self.axes)] += cross(self.axes, arms).T
         return found

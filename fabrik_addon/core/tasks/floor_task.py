@@ -55,7 +55,7 @@ class FloorTask:
 
     def jacobian(self, placed: PlacedTree, motions: TreeMotions) -> Array:
         """Return how each point below its height rises with each coordinate (P, N + S); 0 for those above."""
-        rises: Array = np.tensordot(motions.of_joints(self.bones), self.up, axes=(1, 0))
+        rises: Array = self.up @ motions.of_joints(self.bones)
         is_below = self.below(placed) > 0.0
         if not is_below.any():
             return np.zeros(rises.shape)
