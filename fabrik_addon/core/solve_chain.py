@@ -55,7 +55,7 @@ def solve(chain: Chain, pose: Pose, goals: Goals, options: Options = DEFAULT_OPT
     found = solve_components(start_from(chain, pose), goals, options)
     frames = [*found.frames, found.frames[-1]]
     solved = Pose(joined(found.points, found.batch), joined(frames, found.batch), pose.base)
-    error, iterations, status, stretch = (np.reshape(each, (*found.batch, 1)) for each in found.numbers)
+    error, iterations, status, stretch = (np.array(each).reshape(*found.batch, 1) for each in found.numbers)
     return Solution(solved, error, iterations.astype(int), status.astype(int), stretch)
 
 

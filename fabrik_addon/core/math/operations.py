@@ -312,4 +312,4 @@ ARRAY = cast(Operations, ArrayOps())
 def joined(rows: Sequence[Sequence[Component]], batch: tuple[int, ...]) -> Array:
     """Return an array (..., R, C) of R tuples of C components: the inverse of ``Operations.split``."""
     array = np.array(rows, float)
-    return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0).reshape(*batch, *array.shape[:2])
+    return array.reshape(*array.shape[:2], -1).transpose(2, 0, 1).reshape(*batch, *array.shape[:2])
