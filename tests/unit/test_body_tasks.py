@@ -206,7 +206,7 @@ def test_the_second_derivatives_of_the_posture_task_are_those_of_its_cost() -> N
     state = stack.coordinates.applied(reference, np.linspace(-1.1, 1.4, len(stack.coordinates.weights)))
     model = modelled(stack, cost_at(stack, loss, state, reference))
     model = with_forces(stack, loss, model, model.here.weights * model.here.residual)
-    hessian = model.hessian() + np.diag(stack.coordinates.posture_weights)
+    hessian = model.hessian(stack.coordinates.posture_weights)
     rng, step = np.random.default_rng(5), 1e-3
     for _ in range(10):
         change = rng.normal(size=len(stack.coordinates.weights))

@@ -98,10 +98,6 @@ class Swings(NamedTuple):
         """Return a symmetric matrix (..., N + S, N + S) with rows and columns along normal and tangent."""
         return self.from_axes(self.from_axes(matrix).swapaxes(-1, -2))
 
-    def are_round(self, weights: Array) -> bool:
-        """Tell whether weights (N + S,) are the same about x and z of each swing."""
-        return bool((weights[self.first] == weights[self.second]).all())
-
     def to_axes(self, array: Array) -> Array:
         """Return columns (..., N + S) along x and z of each swing, from columns along its normal and tangent."""
         return self._rotated(array, -1.0)
@@ -152,11 +148,11 @@ class CostModel(NamedTuple):
     softening: Array | None = None
     """``Loss.softening`` (T', N + S); None where K is."""
 
-    def hessian(self) -> Array:
-        """Return J^T Omega J + K (N + S, N + S), with the columns of ``swings`` along normal and tangent."""
-        if self.curvature is None:
-            return self.by_tasks.copy()
-        return self.by_tasks + self.swings.both_ways(self.curvature)
+    def hessian(self, metric: Array) -> Array:
+        """Return J^T Omega J + K + P (N + S, N + S) for P (N + S,), along normal and tangent of ``swings``."""
+        by_axes = np.zeros(self.by_tasks.shape) if self.curvature is None else self.curvature.copy()
+        np.einsum("...ii->...i", by_axes)[...] += metric
+        return self.by_tasks + self.swings.both_ways(by_axes)
 
     def stiffened(self, loss: Loss, change: Array) -> CostModel | None:
         """Return the model without the softening of the tasks whose residuals change sides with a change (N + S,).

@@ -111,12 +111,8 @@ def newton_step(stack: TaskStack, model: CostModel, damping: Component, active: 
     here, swings, jacobian = model.here, model.swings, model.by_swings
     posture_weights = stack.coordinates.posture_weights
     metric = np.asarray(1.0 + damping)[..., None] * posture_weights
-    hessian = model.hessian()
+    hessian = model.hessian(metric)
     diagonal = np.einsum("...ii->...i", hessian)
-    if swings.are_round(posture_weights):
-        diagonal += metric
-    else:
-        hessian += swings.both_ways(np.eye(metric.shape[-1]) * metric[..., None])
     slope = product(jacobian.swapaxes(-1, -2), here.weights * here.residual)
     slope += swings.from_axes(here.toward * posture_weights)
     inverse, held = _inverse_if_positive(hessian), None
