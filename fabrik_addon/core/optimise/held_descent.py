@@ -160,9 +160,10 @@ def descend_held(
         if not has_step:
             motions = stack.motions(here.state)
             jacobian = stack.jacobian(here.state, motions)
-            rows, pulling = jacobian[pulls], here.residual[pulls]
-            softening = loss.softening(rows, pulling, here.weights)
-            stiffness = (rows.T * here.weights) @ rows - softening.T @ softening
+            rows, pulling, stiffness = jacobian[pulls], here.residual[pulls], np.zeros(1)
+            if pulling.size:
+                softening = loss.softening(rows, pulling, here.weights)
+                stiffness = (rows.T * here.weights) @ rows - softening.T @ softening
             damping = min(most_damping, here.error) * here.error + LEAST_DAMPING
             solve = HeldStep(stack, motions, jacobian, damping, here.weights * pulling, stiffness, radius)
             by_tasks, along, known = bounded_step(stack, here.state, jacobian, here.residual, solve, here.toward)
