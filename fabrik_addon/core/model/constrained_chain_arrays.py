@@ -81,7 +81,7 @@ def _feasible_tips(structure: ChainStructure, rests: bytes, links: bytes) -> tup
 
 def frames_of(bones: Bones, coordinates: Array) -> tuple[Array, Array, Array]:
     """Return the parent frames (S, B, 3, 3) of bones, their own frames, and the joints (S, B + 1, 3)."""
-    own = to_matrices(np.stack(rotation_of(ARRAY, tuple(np.moveaxis(coordinates, -1, 0))), axis=-1))
+    own = to_matrices(np.array(rotation_of(ARRAY, tuple(coordinates.transpose(2, 0, 1)))).transpose(1, 2, 0))
     from_parents = bones.rests @ own
     frames = np.empty_like(from_parents)
     before = np.empty_like(from_parents)

@@ -186,4 +186,4 @@ def _within_bounds(
     if known is not None:
         held, of_held = known
         inverse = inverse - inverse[:, held] @ of_held @ inverse[held]
-    return np.minimum(np.maximum(desired, down), up), np.stack([above, below]), is_optimal, inverse
+    return np.minimum(np.maximum(desired, down), up), np.array([above, below]), is_optimal, inverse

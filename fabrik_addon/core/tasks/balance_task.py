@@ -83,7 +83,7 @@ class BalanceTask:
 
     def _slopes(self, placed: PlacedTree) -> Array:
         """Return how the residuals (E,), but for their signs, change with s."""
-        return np.clip(self.beyond(placed) + MARGIN, 0.0, 2.0 * MARGIN) / (2.0 * MARGIN)
+        return np.minimum(np.maximum(self.beyond(placed) + MARGIN, 0.0), 2.0 * MARGIN) / (2.0 * MARGIN)
 
     def moments(self, motions: TreeMotions, forces: Array) -> Array:
         """Return ``F x dc/dq`` (3, N + S), with ``F = sum_e s'_e f_e n_e`` of the forces f (E,) on the residuals."""

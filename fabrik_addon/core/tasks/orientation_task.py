@@ -57,7 +57,7 @@ class OrientationTask:
         axes = motions.axes_of(self.bone)
         if self.axis is not None:
             pointing = np.array(rotate(placed.frame(self.bone), self.axis))
-            axes = axes - np.outer(axes @ pointing, pointing)
+            axes = axes - (axes @ pointing)[:, None] * pointing
         return self.factor(placed) * axes.T
 
     def factor(self, placed: PlacedTree) -> float:

@@ -156,7 +156,7 @@ def _place(bones: Bones, coordinates: Array, targets: Array) -> _Placed:
     parents, frames, joints = frames_of(bones, coordinates)
     local = np.zeros((*coordinates.shape, 3))  # bone by bone, axis by axis, in the bone's parent frame
     for row, axis in zip((0, 2), swing_axes(ARRAY, coordinates[..., 0], coordinates[..., 2]), strict=True):
-        local[..., row, :] = np.stack(axis, axis=-1)
+        local[..., row, :] = np.array(axis).transpose(1, 2, 0)
     spins = local @ parents.swapaxes(-1, -2)
     spins[..., 1, :] = frames[..., 1]
     turning, carried = bones.structure.turning, bones.structure.carried[0][-1]
@@ -390,9 +390,7 @@ def _along_ellipses(
     radii = structure.radii_of(swings)
     share = swings / radii
     is_round = radii.min(axis=-1) > LEAST_RADIUS
-    is_out = (np.sum(share * share, axis=-1) >= 1.0 - 2.0 * AT_LIMIT) & (
-        np.sum(swing_gradient * share / radii, axis=-1) < 0.0
-    )
+    is_out = ((share * share).sum(-1) >= 1.0 - 2.0 * AT_LIMIT) & ((swing_gradient * share / radii).sum(-1) < 0.0)
     held = is_round & is_out
     room = np.where(is_round, np.inf, 0.0)[..., None]  # a swing beyond its ellipse is clamped afterwards
     least[:, pairs] -= room
@@ -403,7 +401,7 @@ def _along_ellipses(
     first, second = pairs.T
     fixed[:, second] |= held
     x, z = np.where(held, -radii[..., 0] * share[..., 1], 1.0), np.where(held, radii[..., 1] * share[..., 0], 0.0)
-    curvature = np.where(held, np.maximum(-np.sum(swing_gradient * swings, axis=-1), 0.0), 0.0)
+    curvature = np.where(held, np.maximum(-(swing_gradient * swings).sum(-1), 0.0), 0.0)
     return _AlongEllipses(first, second, held, x, z, curvature)
 
 
