@@ -490,4 +490,4 @@ def test_a_curve_modifier_that_changes_the_keys_is_named(human: Object, prop: Ob
     for curve in human.animation_data.action.layers[0].strips[0].channelbags[0].fcurves:
         curve.modifiers.new("NOISE")
     message = error_of(ops.fabrik_body_bake, frame_start=1, frame_end=5)
-    assert "'NOISE' on the curve 'forearm.L rotation_quaternion'" in message
+    assert "'NOISE' on the curve 'forearm.L rotation_quaternion[0]'" in message

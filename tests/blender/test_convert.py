@@ -353,9 +353,9 @@ def test_influence_its_keys_and_its_driver_come_along() -> None:
     assert foot.influence == pytest.approx(0.75)
 
 
-def key_rotations(armature: Object) -> None:
+def key_rotations(armature: Object, frame: int = 1) -> None:
     for bone in armature.pose.bones:
-        bone.keyframe_insert("rotation_quaternion", frame=1)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
     update()
 
 
@@ -1112,6 +1112,31 @@ def test_a_solved_pose_stays_on_the_way_back(has_pole: bool, roll: float) -> Non
     before = heads(armature)
     bpy.ops.pose.fabrik_chains_to_constraints()
     assert np.abs(heads(armature) - before).max() <= (1e-4 if has_pole else 1e-3)
+
+
+def test_a_riggers_pole_angle_outlasts_keys_of_the_bones() -> None:
+    """At another frame they have other channels than at that of the conversion."""
+    armature = make_leg()
+    pole = make_empty("pole", (0.7, -3.0, 1.0))
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]), pole=pole, pole_angle=0.4)
+    for frame in (1, 10):
+        armature.pose.bones["shin"].rotation_quaternion = (1.0, 0.02 * frame, 0.0, 0.0)
+        key_rotations(armature, frame)
+    bpy.context.scene.frame_set(1)
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    bpy.context.scene.frame_set(10)
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    assert constraint.pole_angle == pytest.approx(0.4)
+
+
+def test_the_active_chain_that_is_converted_already_is_left_alone() -> None:
+    armature = make_leg()
+    constraint = constrain(armature, target=make_empty("target", TARGETS[0]))
+    assert bpy.ops.pose.fabrik_constraints_to_chains() == {"FINISHED"}
+    assert bpy.ops.pose.fabrik_chains_to_constraints() == {"FINISHED"}
+    message = error_of(bpy.ops.pose.fabrik_chains_to_constraints, only_active=True)
+    assert "converted already" in message
+    assert [*armature.pose.bones["shin"].constraints] == [constraint] and not constraint.mute
 
 
 def test_a_bone_that_another_chain_still_moves_keeps_its_pose() -> None:

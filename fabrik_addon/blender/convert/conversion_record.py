@@ -11,11 +11,12 @@ What was edited after the conversion has other values than the conversion has le
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..animation.animated_settings import animated_paths
 from ..animation.carried_animation import carry_curve, remove_curve
 from ..rig.bone_keys import key_of, name_now
 from ..rig.chain_bones import armature_of
@@ -60,10 +61,12 @@ class ConversionRecord:
 
         It isn't with another roll of the root, nor from other channels than those that ``undo_conversion`` restores:
         Blender's IK starts from them. Where a solve had changed them a forearm of Rigify's human turned by 1.6 degrees.
+        Channels with keys don't count: they have other values at another frame.
         """
         is_same_rest = not self.root_rest or _is_value(_rest_rotation(root), self.root_rest)
         armature = armature_of(root)
-        has_same_start = _are_unchanged(armature, _with_names_now(armature, self))
+        record = _with_names_now(armature, self)
+        has_same_start = _are_unchanged(armature, record, animated_paths(armature))
         return self.is_unchanged(chain, "pole_angle") and is_same_rest and has_same_start
 
 
@@ -103,7 +106,8 @@ def store_record(
         if bone.name in earlier.locks:
             record.locks.setdefault(bone.name, earlier.locks[bone.name])
         known = earlier.channels.get(bone.name, {})
-        for name in sorted(known.keys() | {name for bone_name, name in channels if bone_name == bone.name}):
+        written = {name for bone_name, name in channels if bone_name == bone.name}
+        for name in sorted(known.keys() | written):
             now = list(getattr(bone, name))
             old = channels.get((bone.name, name), now)
             before, after = known.get(name, (old, old))
@@ -180,8 +184,8 @@ def _with_names_now(armature: Object, record: ConversionRecord) -> ConversionRec
     )
 
 
-def _are_unchanged(armature: Object, record: ConversionRecord) -> bool:
-    """Tell whether all channels of a record have the values before or after the conversion.
+def _are_unchanged(armature: Object, record: ConversionRecord, but: Container[str] = ()) -> bool:
+    """Tell whether all channels of a record, but those of some data paths, have the values before or after it.
 
     The channels of a chain are restored together: with the old scale and a newly solved rotation of a stretched limb
     of Rigify's human a bone was off by 0.43 of its length. Channels that another chain shares are restored already.
@@ -189,6 +193,8 @@ def _are_unchanged(armature: Object, record: ConversionRecord) -> bool:
     for bone_name, channels in record.channels.items():
         bone = armature.pose.bones.get(bone_name)
         for name, values in channels.items():
+            if bone is not None and bone.path_from_id(name) in but:
+                continue
             if bone is None or not any(_is_value(getattr(bone, name), value) for value in values):
                 return False
     return True

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         FabrikError: there are no chains, or none of them can be a constraint; then nothing has changed.
     """
     view_layer.update()
+    chains = _unconverted(armature, chains)
     if not chains:
         raise FabrikError(f"'{armature.name}' has no chain to convert: all of them are converted already")
     result = Conversion()
@@ -91,7 +92,11 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
 
 def chains_to_convert(armature: Object) -> list[FabrikChain]:
     """Return the chains of an armature that aren't converted yet: all but disabled chains with an active constraint."""
-    return [chain for chain in settings_of(armature).chains if chain.enabled or not _is_converted(armature, chain)]
+    return _unconverted(armature, settings_of(armature).chains)
+
+
+def _unconverted(armature: Object, chains: Iterable[FabrikChain]) -> list[FabrikChain]:
+    return [chain for chain in chains if chain.enabled or not _is_converted(armature, chain)]
 
 
 def _is_converted(armature: Object, chain: FabrikChain) -> bool:

@@ -18,7 +18,7 @@ _BUILT = _ROOT / "out/manual"
 
 PLACES = {
     "chains/#the-list": "ops.pose.fabrik_chain_* chain.name chain.enabled settings.chains settings.active_index "
-    "settings.list_index chain.tip_key chain.subtarget_key chain.pole_subtarget_key object.fabrik",
+    "settings.list_index settings.named chain.tip_key chain.subtarget_key chain.pole_subtarget_key object.fabrik",
     "chains/#chain": "chain.tip chain.chain_count chain.use_tail",
     "chains/#target-and-pole": "ops.pose.fabrik_snap_target ops.pose.fabrik_target_add ops.pose.fabrik_pole_add "
     "settings.use_target_bones chain.target chain.subtarget chain.use_rotation "

@@ -39,8 +39,8 @@ class _ItemPath(NamedTuple, Generic[_WithPath]):
     """What has a data path to an item of a collection."""
 
     holder: _WithPath
-    name: str
-    """Of the item; empty where the path has an index beyond the items."""
+    name: str | None
+    """Of the item; None where the path has an index beyond the items."""
     is_index: bool
     """Whether the path has the item's index: Blender evaluates paths with names, too."""
     setting: str
@@ -77,7 +77,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
     items = armature.path_resolve(collection)
     for curves in owners:
         for path in _item_paths(curves, collection, before):
-            if path.is_index and path.name and items.find(renamed.get(path.name, path.name)) == -1:
+            if path.is_index and path.name is not None and items.find(renamed.get(path.name, path.name)) == -1:
                 curves.remove(path.holder)
     _lead_to_items(armature, collection, before, renamed, owners)
     forget_places(armature)
@@ -116,6 +116,8 @@ def _lead_to_items(
 ) -> None:
     """WRITE: the paths to items, with the indices that these have now, or the names of those that are gone.
 
+    The path to an item that is back keeps its name where another one, that was keyed anew, has its index.
+
     Args:
         before: names of the items in the places that the paths mean.
         renamed: the names of items that were renamed since, by those before.
@@ -124,17 +126,20 @@ def _lead_to_items(
     items = armature.path_resolve(collection)
 
     def path_now(path: _ItemPath[_WithPath]) -> str:
-        place: int | str = items.find(renamed.get(path.name, path.name))
+        assert path.name is not None
+        place: int | str = items.find(renamed.get(path.name, path.name) if path.is_index else path.name)
         if place == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
             place = f'"{bpy.utils.escape_identifier(path.name)}"'
         return f"{collection}[{place}]{path.setting}"
 
     for source in _item_paths(_driver_sources(armature), collection, before):
-        if source.name and source.holder.data_path != path_now(source):
+        if source.name is not None and source.holder.data_path != path_now(source):
             source.holder.data_path = path_now(source)
     for curves in owners:
-        for path in _item_paths(curves, collection, before):
-            if path.name and path.holder.data_path != path_now(path):
+        known = [path for path in _item_paths(curves, collection, before) if path.name is not None]
+        by_index = {path_now(path) for path in known if path.is_index}
+        for path in known:
+            if path.holder.data_path != path_now(path) and (path.is_index or path_now(path) not in by_index):
                 path.holder.data_path = path_now(path)
 
 
@@ -153,7 +158,7 @@ def _item_paths(holders: Iterable[_WithPath], collection: str, names: Sequence[s
             if index is None:
                 name = bpy.utils.unescape_identifier(name)
             else:
-                name = names[int(index)] if int(index) < len(names) else ""
+                name = names[int(index)] if int(index) < len(names) else None
             found.append(_ItemPath(holder, name, index is not None, setting))
     return found
 

@@ -40,7 +40,7 @@ _ANIMATED = ("fabrik.chains", "fabrik.body.handles")
 def _store_names(*_args: object) -> None:
     for armature, reference in _overrides():
         _make_unique(armature, reference)
-        _set_named(armature, _names_in(armature))
+        _set_named(armature, reference, _names_in(armature))
 
 
 @persistent  # type: ignore[untyped-decorator]
@@ -49,11 +49,12 @@ def _follow_libraries(*_args: object) -> None:
     for armature, reference in _overrides():
         named, renamed = settings_of(armature).named, _make_unique(armature, reference)
         now = _names_in(armature)
-        for collection, before in (json.loads(named) if named else {}).items():
+        is_own = named not in ("", settings_of(reference).named)
+        for collection, before in (json.loads(named) if is_own else {}).items():
             if before != now[collection]:
                 follow_library(armature, collection, before, renamed if collection == "fabrik.chains" else {})
                 have_changed = True
-        _set_named(armature, now)
+        _set_named(armature, reference, now)
     if have_changed:
         revive_drivers()  # of an item that is back
 
@@ -68,9 +69,11 @@ def _names_in(armature: Object) -> dict[str, list[str]]:
     return {collection: [item.name for item in armature.path_resolve(collection)] for collection in _ANIMATED}
 
 
-def _set_named(armature: Object, names: dict[str, list[str]]) -> None:
+def _set_named(armature: Object, reference: Object, names: dict[str, list[str]]) -> None:
     """Store the names of items in their order, if they are others: what is set is evaluated again."""
     settings, text = settings_of(armature), json.dumps(names)
+    if text == settings_of(reference).named:
+        text += " "  # Blender saves nothing that is as in the overridden object, which may be an override itself
     if settings.named != text:
         settings.named = text
 

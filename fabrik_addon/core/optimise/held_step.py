@@ -75,7 +75,7 @@ class HeldStep:
     forces: Array
     """(M2,) f of the tasks that pull."""
     stiffness: Array
-    """(N + S, N + S) half the second derivatives of their losses, without K."""
+    """(N + S, N + S) half the second derivatives of their losses, without K; (1,) of 0 where there are no pulls."""
     radius: float
     """Largest length of a step."""
 
