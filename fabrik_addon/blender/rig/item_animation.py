@@ -39,10 +39,10 @@ class _ItemPath(NamedTuple, Generic[_WithPath]):
     """What has a data path to an item of a collection."""
 
     holder: _WithPath
+    place: int | None
+    """Index of the item; None where the path has its name instead, which Blender evaluates too."""
     name: str | None
-    """Of the item; None where the path has an index beyond the items."""
-    is_index: bool
-    """Whether the path has the item's index: Blender evaluates paths with names, too."""
+    """Of the item; None where the index is beyond the items."""
     setting: str
     """The rest of the path."""
 
@@ -69,7 +69,7 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
     owners: list[AnimDataDrivers | ActionChannelbagFCurves] = [] if animation is None else [animation.drivers]
     for bag, slot in bags_of(animation).items() if animation is not None else ():
         paths = _item_paths(bag.fcurves, collection, before)
-        if any(path.is_index and path.name not in before[:first] for path in paths):
+        if any(path.place is not None and path.place >= first for path in paths):
             check_own(bag, slot, armature)
             owners.append(bag.fcurves)
     owners += [bag.fcurves for bag in _unused_bags(armature, collection)]
@@ -77,7 +77,9 @@ def animation_goes_along(armature: Object, collection: str, first: int = 0) -> I
     items = armature.path_resolve(collection)
     for curves in owners:
         for path in _item_paths(curves, collection, before):
-            if path.is_index and path.name is not None and items.find(renamed.get(path.name, path.name)) == -1:
+            if path.place is None or path.name is None:
+                continue
+            if items.find(renamed.get(path.name, path.name)) == -1:
                 curves.remove(path.holder)
     _lead_to_items(armature, collection, before, renamed, owners)
     forget_places(armature)
@@ -125,22 +127,24 @@ def _lead_to_items(
     """
     items = armature.path_resolve(collection)
 
-    def path_now(path: _ItemPath[_WithPath]) -> str:
-        assert path.name is not None
-        place: int | str = items.find(renamed.get(path.name, path.name) if path.is_index else path.name)
-        if place == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
-            place = f'"{bpy.utils.escape_identifier(path.name)}"'
-        return f"{collection}[{place}]{path.setting}"
+    def paths_now(holders: Iterable[_WithPath]) -> Iterator[tuple[_ItemPath[_WithPath], str]]:
+        for path in _item_paths(holders, collection, before):
+            if path.name is None:
+                continue
+            key: int | str = items.find(path.name if path.place is None else renamed.get(path.name, path.name))
+            if key == -1:  # as of a constraint that is removed, the path leads nowhere, and not to the next item
+                key = f'"{bpy.utils.escape_identifier(path.name)}"'
+            yield path, f"{collection}[{key}]{path.setting}"
 
-    for source in _item_paths(_driver_sources(armature), collection, before):
-        if source.name is not None and source.holder.data_path != path_now(source):
-            source.holder.data_path = path_now(source)
+    for source, now in paths_now(_driver_sources(armature)):
+        if source.holder.data_path != now:
+            source.holder.data_path = now
     for curves in owners:
-        known = [path for path in _item_paths(curves, collection, before) if path.name is not None]
-        by_index = {path_now(path) for path in known if path.is_index}
-        for path in known:
-            if path.holder.data_path != path_now(path) and (path.is_index or path_now(path) not in by_index):
-                path.holder.data_path = path_now(path)
+        found = list(paths_now(curves))
+        by_index = {now for path, now in found if path.place is not None}
+        for path, now in found:
+            if path.holder.data_path != now and (path.place is not None or now not in by_index):
+                path.holder.data_path = now
 
 
 def _item_paths(holders: Iterable[_WithPath], collection: str, names: Sequence[str]) -> list[_ItemPath[_WithPath]]:
@@ -154,12 +158,12 @@ def _item_paths(holders: Iterable[_WithPath], collection: str, names: Sequence[s
     found = []
     for holder in holders:
         if path := of_items.fullmatch(holder.data_path):
-            index, name, setting = path.groups()
-            if index is None:
-                name = bpy.utils.unescape_identifier(name)
+            digits, quoted, setting = path.groups()
+            place = None if digits is None else int(digits)
+            if place is None:
+                found.append(_ItemPath(holder, None, bpy.utils.unescape_identifier(quoted), setting))
             else:
-                name = names[int(index)] if int(index) < len(names) else None
-            found.append(_ItemPath(holder, name, index is not None, setting))
+                found.append(_ItemPath(holder, place, names[place] if place < len(names) else None, setting))
     return found
 
 
