@@ -46,9 +46,6 @@ _JOINTS = {
 }
 """Joint at the head of a bone, by role (``usual_limits``)."""
 
-_SAME_LIMIT = 1e-3
-"""Difference of a limit (radians) below which it is the one that was given."""
-
 _JOINTS_OF_HUMANS = {'HAND': 'WRIST', 'FOOT': 'ANKLE', 'FINGER': 'FINGER'}
 """Those of people alone: the hock of a horse, a foot by homology, bends much further than an ankle."""
 
@@ -57,6 +54,9 @@ _WHOLES = {'SPINE', 'NECK'}
 
 _HANGING = {'SHOULDER', 'HIP'}
 """Joints whose bones hang down in the anatomical position."""
+
+_SAME_LIMIT = 1e-3
+"""Difference of a limit (radians) below which it is the one that was given."""
 
 
 def give_limits(armature: Object, creature: str, forward: Vector, up: Vector) -> list[str]:
@@ -168,8 +168,9 @@ def take_limits_back(armature: Object) -> None:
 
 def _are_same(limits: Mapping[str, bool | float], given: Mapping[str, bool | float]) -> bool:
     """Tell whether limits are the given ones: those of a bone that was symmetrised differ by rounding."""
-    same = (abs(limits[name] - value) <= _SAME_LIMIT for name, value in given.items() if name in limits)
-    return limits.keys() == given.keys() and all(same)
+    if limits.keys() != given.keys():
+        return False
+    return all(abs(limits[name] - value) <= _SAME_LIMIT for name, value in given.items())
 
 
 def _rest_place(bone: PoseBone) -> list[float]:
