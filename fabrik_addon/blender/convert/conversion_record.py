@@ -16,7 +16,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..animation.animated_settings import animated_paths
 from ..animation.carried_animation import carry_curve, remove_curve
 from ..rig.bone_keys import key_of, name_now
 from ..rig.chain_bones import armature_of
@@ -56,17 +55,18 @@ class ConversionRecord:
         """Tell whether a setting of a chain is as the conversion has left it."""
         return name in self.settings and self.settings[name] == getattr(chain, name)
 
-    def is_pole_angle_unchanged(self, chain: FabrikChain, root: PoseBone) -> bool:
+    def is_pole_angle_unchanged(self, chain: FabrikChain, root: PoseBone, keyed: Container[str]) -> bool:
         """Tell whether a chain's pole angle is that of its constraint still.
 
         It isn't with another roll of the root, nor from other channels than those that ``undo_conversion`` restores:
         Blender's IK starts from them. Where a solve had changed them a forearm of Rigify's human turned by 1.6 degrees.
-        Channels with keys don't count: they have other values at another frame.
+
+        Args:
+            keyed: data paths of channels that don't count: with keys they have other values at another frame.
         """
         is_same_rest = not self.root_rest or _is_value(_rest_rotation(root), self.root_rest)
         armature = armature_of(root)
-        record = _with_names_now(armature, self)
-        has_same_start = _are_unchanged(armature, record, animated_paths(armature))
+        has_same_start = _are_unchanged(armature, _with_names_now(armature, self), keyed)
         return self.is_unchanged(chain, "pole_angle") and is_same_rest and has_same_start
 
 

@@ -17,7 +17,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from bpy.types import KinematicConstraint
 from mathutils import Matrix, Vector
@@ -59,6 +59,9 @@ from .conversion_record import Lock, carry_influence, record_of, store_record
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
+
+Goal: TypeAlias = "tuple[str, Object, str]"
+"""Target or pole: its role, "target" or "pole", the object, and the name of the bone."""
 
 _CHANGED_POSE = 1e-4
 """Distance over a bone's length above which a conversion is reported to have moved the bone."""
@@ -170,6 +173,25 @@ def is_same(chain: FabrikChain, bone: PoseBone, constraint: KinematicConstraint)
     )
 
 
+def goals_of(owner: FabrikChain | KinematicConstraint) -> list[Goal]:
+    """Return the target and the pole of a chain or a constraint, those that it has."""
+    goals = (("target", owner.target, owner.subtarget), ("pole", owner.pole_target, owner.pole_subtarget))
+    return [(role, obj, name) for role, obj, name in goals if obj is not None]
+
+
+def check_goals(view_layer: ViewLayer, root: PoseBone, goals: Iterable[Goal]) -> None:
+    """Check that targets and poles have positions, and follow no bone that moves with the first one of a chain.
+
+    Raises:
+        FabrikError: one of them has none, or follows such a bone.
+    """
+    armature = armature_of(root)
+    moving = ArmatureBones(armature).moving_with(root)
+    for role, obj, name in goals:
+        target_position(view_layer, obj, name, role)
+        check_independent(role, in_words(obj, name), followed_bones(obj, name, armature), moving)
+
+
 def start_of(armature: Object, spec: ChainSpec) -> Pose:
     """Return the pose that a chain's bones have from their channels alone, without constraints.
 
@@ -230,9 +252,7 @@ def _reason_against(view_layer: ViewLayer, armature: Object, bone: PoseBone, con
         return "it takes the target's rotation only, and a chain always takes its position"
     if not all(can_carry_switch(armature, constraint.path_from_id(name)) for name in ("mute", "enabled")):
         return SWITCHED
-    goals = [("target", constraint.target, constraint.subtarget)]
-    if constraint.pole_target is not None:
-        goals.append(("pole", constraint.pole_target, constraint.pole_subtarget))
+    goals = goals_of(constraint)
     for role, obj, name in goals:
         if name and obj.type != 'ARMATURE':
             return f"its {role} is a vertex group of '{obj.name}': parent an empty to its vertices instead"
@@ -243,10 +263,7 @@ def _reason_against(view_layer: ViewLayer, armature: Object, bone: PoseBone, con
             armature, [*ours, *(constraint.path_from_id(name) for name in ("influence", "mute", "enabled"))]
         )
         start_of(armature, _spec_of(bone, constraint))
-        moving = ArmatureBones(armature).moving_with(_rotated_bones(bone, constraint)[-1])
-        for role, obj, name in goals:
-            target_position(view_layer, obj, name, role)
-            check_independent(role, in_words(obj, name), followed_bones(obj, name, armature), moving)
+        check_goals(view_layer, _rotated_bones(bone, constraint)[-1], goals)
     except FabrikError as error:
         return str(error)
     return ""

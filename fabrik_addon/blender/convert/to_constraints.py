@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from bpy.types import KinematicConstraint
 
 from ...core import FabrikError
 from ...core.goals.pole_angle import from_blender, is_straight, to_blender
+from ..animation.animated_settings import animated_paths
 from ..animation.carried_animation import (
     can_carry_switch,
     carry_curve,
@@ -25,17 +26,24 @@ from ..animation.carried_animation import (
     mute_curve,
     mute_driver,
 )
-from ..bones.armature_bones import ArmatureBones
 from ..bones.overrides import is_posed_by_native_rig
 from ..rig.chain_bones import bones_of_chain, bones_of_chains, spec_of
-from ..rig.dependencies import followed_bones, in_words
 from ..rig.library_items import LOST_DRIVERS, loses_drivers
-from ..rig.properties import FabrikChain, settings_of
-from ..rig.targets_and_poles import armature_to_world, check_independent, position_in_world, target_position
+from ..rig.properties import FabrikChain, chosen_chains, settings_of
+from ..rig.targets_and_poles import armature_to_world, position_in_world
 from ..rig.wording import plain
 from ..solving.stored_values import kept_values
 from .conversion_record import SHARED_SETTINGS, carry_influence, record_of, undo_conversion
-from .to_chains import INFLUENCE_IN_NLA, SWITCHED, Conversion, is_same, motion_messages, start_of
+from .to_chains import (
+    INFLUENCE_IN_NLA,
+    SWITCHED,
+    Conversion,
+    check_goals,
+    goals_of,
+    is_same,
+    motion_messages,
+    start_of,
+)
 
 if TYPE_CHECKING:
     from bpy.types import Object, PoseBone, ViewLayer
@@ -59,11 +67,11 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
         FabrikError: there are no chains, or none of them can be a constraint; then nothing has changed.
     """
     view_layer.update()
-    chains = _unconverted(armature, chains)
     if not chains:
         raise FabrikError(f"'{armature.name}' has no chain to convert: all of them are converted already")
     result = Conversion()
     before = {bone.name: bone.matrix.copy() for bone in armature.pose.bones}
+    keyed = animated_paths(armature)
     unsolved = []
     with kept_values(view_layer):
         for chain in chains:
@@ -74,7 +82,7 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
             unsolved += _distance_messages(armature, chain) if chain.enabled else []
             used = _constraint_for(armature, chain)
             constraint = used or armature.pose.bones[chain.tip].constraints.new('IK')
-            _write_settings(armature, chain, constraint, is_new=used is None)
+            _write_settings(armature, chain, constraint, keyed, is_new=used is None)
             result.converted.append(chain.name)
             messages = _unsupported(armature, chain) + _activate_constraint(armature, chain, constraint)
             result.not_carried += [f"Chain '{chain.name}': {message}" for message in messages]
@@ -90,12 +98,16 @@ def chains_to_constraints(view_layer: ViewLayer, armature: Object, chains: Seque
     return result
 
 
-def chains_to_convert(armature: Object) -> list[FabrikChain]:
-    """Return the chains of an armature that aren't converted yet: all but disabled chains with an active constraint."""
-    return _unconverted(armature, settings_of(armature).chains)
+def chains_to_convert(armature: Object, only_active: bool = False) -> list[FabrikChain]:
+    """Return the chains of an armature that aren't converted yet: all but disabled chains with an active constraint.
 
+    Args:
+        only_active: the active chain alone.
 
-def _unconverted(armature: Object, chains: Iterable[FabrikChain]) -> list[FabrikChain]:
+    Raises:
+        FabrikError: there is no active chain.
+    """
+    chains = chosen_chains(armature, only_active=True) if only_active else settings_of(armature).chains
     return [chain for chain in chains if chain.enabled or not _is_converted(armature, chain)]
 
 
@@ -130,13 +142,7 @@ def _reason_against(view_layer: ViewLayer, armature: Object, chain: FabrikChain)
             return f"Blender's IK would end at the tail of '{bones[-1].name}', not at the head of '{chain.tip}'"
         if any(map(is_posed_by_native_rig, bones)):
             return "a native rig poses its bones: remove the rig first"
-        root = bones[0]
-        moving = ArmatureBones(armature).moving_with(root)
-        goals = [("target", chain.target, chain.subtarget), ("pole", chain.pole_target, chain.pole_subtarget)]
-        for role, obj, bone_name in goals:
-            if obj is not None:
-                target_position(view_layer, obj, bone_name, role)
-                check_independent(role, in_words(obj, bone_name), followed_bones(obj, bone_name, armature), moving)
+        check_goals(view_layer, bones[0], goals_of(chain))
     except FabrikError as error:
         return str(error)
     return ""
@@ -170,11 +176,14 @@ def _constraint_for(armature: Object, chain: FabrikChain) -> KinematicConstraint
     return min(_constraints_like(armature, chain), key=lambda by: not by.mute, default=None)
 
 
-def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicConstraint, is_new: bool) -> None:
+def _write_settings(
+    armature: Object, chain: FabrikChain, constraint: KinematicConstraint, keyed: Container[str], is_new: bool
+) -> None:
     """WRITE: the settings of a chain into a constraint.
 
     Args:
         constraint: of the chain's tip bone.
+        keyed: data paths of the armature's animated properties.
         is_new: whether the constraint's pole angle is meaningless, because it was made for this chain.
     """
     # A setting that nobody has changed since the constraint was converted is as it was there, even where the chain has
@@ -186,7 +195,7 @@ def _write_settings(armature: Object, chain: FabrikChain, constraint: KinematicC
     constraint.target, constraint.subtarget = chain.target, chain.subtarget
     constraint.pole_target, constraint.pole_subtarget = chain.pole_target, chain.pole_subtarget
     root = bones_of_chain(armature, chain)[0]
-    if chain.pole_target is not None and (is_new or not record.is_pole_angle_unchanged(chain, root)):
+    if chain.pole_target is not None and (is_new or not record.is_pole_angle_unchanged(chain, root, keyed)):
         start = start_of(armature, spec_of(chain))
         # A pole angle with the same meaning is kept: repeated conversions would add up rounding errors. While the chain
         # is straight its pole has no direction to compare, so the constraint's angle is kept then, too.

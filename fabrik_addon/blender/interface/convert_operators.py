@@ -10,7 +10,6 @@ import bpy
 from bpy.props import BoolProperty
 from bpy.types import Operator
 
-from ..rig.properties import chosen_chains
 from ..rig.wording import counted
 from ..translation.messages import report
 from .operator_mixins import HasChainsMixin, ReportErrorsMixin, key_changes
@@ -52,7 +51,7 @@ class POSE_OT_fabrik_chains_to_constraints(HasChainsMixin, Operator):
         from ..convert.to_constraints import chains_to_constraints, chains_to_convert
 
         armature = context.object
-        chains = chosen_chains(armature, only_active=True) if self.only_active else chains_to_convert(armature)
+        chains = chains_to_convert(armature, self.only_active)
         _report(self, chains_to_constraints(context.view_layer, armature, chains), "chain")
 
 
